@@ -1,0 +1,127 @@
+"""What is changed in a forward pass: frozen words, each with a site and a scope.
+
+`L7.mlp_out*0` silences MLP block 7; `L7.mlp_out*0.5@prompt` halves it on the prompt only;
+`L7.mlp_out=mean:3fa9c1` puts the mean over a reference set in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from interp.errors import BadWord
+from interp.site import Point, Site
+
+
+class Scope(StrEnum):
+    """At which positions an intervention acts.
+
+    The last prompt position, from which the first token is read, belongs to the prompt.
+    """
+
+    PROMPT = "prompt"
+    DECODE = "decode"
+    BOTH = "both"
+
+
+EDITABLE = (Point.ATTN_OUT, Point.MLP_OUT)
+
+
+def _check_editable(site: Site) -> None:
+    if site.point not in EDITABLE:
+        raise BadWord(
+            f"An intervention acts on a contribution to the residual stream, not on {site}. "
+            f"Use one of: {', '.join(EDITABLE)}."
+        )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Multiplies a contribution by a factor; factor 0 silences it, factor 1 changes nothing."""
+
+    site: Site
+    factor: float
+    scope: Scope = Scope.BOTH
+
+    def __post_init__(self) -> None:
+        """Refuses sites that are no contributions and factors that are no finite numbers.
+
+        Raises:
+            BadWord: The site is a residual stream, or the factor is NaN or infinite.
+        """
+        _check_editable(self.site)
+        if not abs(self.factor) < float("inf"):
+            raise BadWord(f"The factor of {self.site} must be a finite number, got {self.factor}.")
+
+    def __str__(self) -> str:
+        return f"{self.site}*{_number(self.factor)}{_scope_suffix(self.scope)}"
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Puts the mean contribution over a reference set in place of the contribution.
+
+    The word names the reference set by its key; the vectors are handed to the model beside the
+    requests, since a word never holds a tensor.
+    """
+
+    site: Site
+    reference: str
+    scope: Scope = Scope.BOTH
+
+    def __post_init__(self) -> None:
+        """Refuses sites that are no contributions and keys that are no plain words.
+
+        Raises:
+            BadWord: The site is a residual stream, or the reference key is not `[0-9a-z]+`.
+        """
+        _check_editable(self.site)
+        if not re.fullmatch(r"[0-9a-z]+", self.reference):
+            raise BadWord(f"A reference key is made of digits and small letters, got {self.reference!r}.")
+
+    def __str__(self) -> str:
+        return f"{self.site}=mean:{self.reference}{_scope_suffix(self.scope)}"
+
+
+Intervention = Scale | Mean
+
+_LINE = re.compile(r"(?P<site>[^*=@]+)(?:\*(?P<factor>[^*=@]+)|=mean:(?P<mean>[^*=@]+))(?:@(?P<scope>\w+))?")
+
+
+def parse_intervention(line: str) -> Intervention:
+    """Reads the line that an intervention prints.
+
+    Raises:
+        BadWord: The line has another form, or names an unknown point or scope.
+    """
+    match = _LINE.fullmatch(line.strip())
+    if match is None:
+        raise BadWord(
+            f"{line!r} is not an intervention. Write for instance 'L7.mlp_out*0', "
+            "'L7.mlp_out*0.5@prompt' or 'L7.mlp_out=mean:3fa9c1'."
+        )
+    scope = match["scope"] or Scope.BOTH
+    if scope not in set(Scope):
+        raise BadWord(f"{scope!r} is not a scope. Use one of: {', '.join(Scope)}.")
+    site = Site.parse(match["site"])
+    if match["mean"] is not None:
+        return Mean(site, match["mean"], Scope(scope))
+    try:
+        factor = float(match["factor"])
+    except ValueError:
+        raise BadWord(f"{match['factor']!r} in {line!r} is not a number.") from None
+    return Scale(site, factor, Scope(scope))
+
+
+def silence(layer: int, scope: Scope = Scope.BOTH) -> Scale:
+    """The word that silences the MLP block of a layer."""
+    return Scale(Site(layer, Point.MLP_OUT), 0.0, scope)
+
+
+def _scope_suffix(scope: Scope) -> str:
+    return "" if scope is Scope.BOTH else f"@{scope}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value.is_integer() else repr(value)

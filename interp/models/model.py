@@ -1,0 +1,142 @@
+"""The port: what a model must do for the rest of the package, and the records it hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from interp.intervention import Intervention
+from interp.procedure import Procedure, Prompt, Request
+from interp.site import Site
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    References = Mapping[str, Mapping[Site, Float[Tensor, "d_model"]]]
+    """Vectors of the reference sets that `Mean` words name: key of the set, site, mean contribution."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A prompt as the model reads it.
+
+    Attributes:
+        text: The whole prompt, template and answer prefix included.
+        tokens: Its token ids, special tokens of the template included.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One answer of a model.
+
+    Attributes:
+        text: The answer, cut before a stop string, without the token that ended it.
+        tokens: Token ids generated, the one that ended it included.
+        finish: "stop" (end of turn, or a stop string) or "length".
+        prompt: The prompt it answers.
+        n_layer_tokens: Layers times tokens read or written, as this request would cost alone.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    finish: Literal["stop", "length"]
+    prompt: Rendered
+    n_layer_tokens: int
+
+
+@dataclass(frozen=True)
+class Forward:
+    """What one forward pass gives.
+
+    Attributes:
+        logits: Next-token logits at every position.
+        activations: One tensor a recorded site, on the graph of `logits` if gradients were asked for.
+    """
+
+    logits: Float[Tensor, "batch pos vocab"]
+    activations: Mapping[Site, Float[Tensor, "batch pos d_model"]]
+
+
+class Model(Protocol):
+    """A decoder language model whose blocks can be read and edited.
+
+    The laws that every backend obeys are tests in `tests/models/test_laws.py`. Edits are arguments of a
+    call: after it, and after any exception in it, the model is as it was.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name it was loaded by."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of weights, configuration, tokenizer and chat template."""
+        ...
+
+    @property
+    def n_layers(self) -> int:
+        """Number of decoder blocks."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What else decides its numbers: architecture, dtype, attention implementation, device, hashes."""
+        ...
+
+    def render(self, text: str, prompt: Prompt) -> Rendered:
+        """The prompt for a question's text."""
+        ...
+
+    def encode_answer(self, prompt: Rendered, answer: str) -> tuple[int, ...]:
+        """Token ids of an answer that follows a prompt."""
+        ...
+
+    def check_procedure(self, texts: Sequence[str], procedure: Procedure) -> None:
+        """Refuses questions that do not fit.
+
+        Raises:
+            QuestionTooLong: A prompt with its longest answer exceeds the context.
+            Unsupported: The procedure asks for what the model cannot do.
+        """
+        ...
+
+    def forward(
+        self,
+        tokens: Sequence[int],
+        *,
+        interventions: Sequence[Intervention] = (),
+        record: Sequence[Site] = (),
+        references: References | None = None,
+        with_grad: bool = False,
+    ) -> Forward:
+        """One pass over one sequence, without a cache."""
+        ...
+
+    def head(self, resid: Float[Tensor, "... d_model"]) -> Float[Tensor, "... vocab"]:
+        """Final norm and unembedding: the logit lens of a residual stream."""
+        ...
+
+    def readout(self, resid: Float[Tensor, "d_model"], tokens: Sequence[int]) -> Float[Tensor, "token d_model"]:
+        """Directions of some tokens' logits with the final norm frozen at a residual stream.
+
+        The dot product of a row with that stream is the token's logit up to a term that no block writes.
+        """
+        ...
+
+    def generate(
+        self, requests: Sequence[Request], *, references: References | None = None
+    ) -> Iterator[Completion]:
+        """Answers requests of any mix of procedures, one completion a request, in their order.
+
+        Raises:
+            BadLogits: The logits of a row are NaN or infinite.
+            QuestionTooLong: A prompt with its longest answer exceeds the context.
+        """
+        ...

@@ -1,0 +1,221 @@
+"""What is asked and what came back: `Question`, `Verdict`, `Attempt`, `FailureSet`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from interp.procedure import content_key
+
+
+class Kind(StrEnum):
+    """How a gold answer is compared."""
+
+    NUMBER = "number"
+    CHOICE = "choice"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question with its gold answer.
+
+    Attributes:
+        id: Unique within the task.
+        text: What is asked, as the model sees it (choices included).
+        kind: How an answer is compared.
+        gold: Accepted answers; for a choice, its label.
+        choices: Texts of the options of a choice question, in order.
+        labels: Labels of the options; A, B, C, ... unless given.
+        candidates: The answers that a question names itself, in order ("Which is smaller, 3 or 8?").
+            They give the chance floor and show an answer that follows a position, not the question.
+        subject: A name for questions of one sort; intervals and splits respect it.
+    """
+
+    id: str
+    text: str
+    kind: Kind
+    gold: tuple[str, ...]
+    choices: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    subject: str = ""
+
+    @property
+    def hash(self) -> str:
+        """Content hash of everything but the id."""
+        return content_key({k: v for k, v in self.to_json().items() if k != "id"})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON value; empty fields are left out."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items() if v not in ((), "")}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Question:
+        """Inverse of `to_json`."""
+        fields = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+        return cls(**{"text": "", "gold": (), **fields, "kind": Kind(value["kind"])})
+
+
+class Outcome(StrEnum):
+    """What a verdict says."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    UNREADABLE = "unreadable"
+
+
+class Reason(StrEnum):
+    """Why an answer is unreadable."""
+
+    EMPTY = "empty"
+    TRUNCATED = "truncated"
+    AMBIGUOUS = "ambiguous"
+    NO_ANSWER = "no_answer"
+    NOT_OFFERED = "not_offered"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a grader read an answer.
+
+    Attributes:
+        outcome: Right, wrong or unreadable.
+        reason: Why it is unreadable; None otherwise.
+        answer: The answer read, in one canonical spelling ("1/2", "B", "paris"); None if unreadable.
+        span: Start and end of what was read in the text; None if nothing was.
+    """
+
+    outcome: Outcome
+    reason: Reason | None = None
+    answer: str | None = None
+    span: tuple[int, int] | None = None
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer is right."""
+        return self.outcome is Outcome.RIGHT
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One row of the log: one try at one question, with all that is needed to read it again.
+
+    Attributes:
+        question: Question id.
+        question_hash: Content hash of the question.
+        probe: Name of the probe that asked.
+        draw: Number of the draw within probe and question.
+        procedure: Key of the procedure.
+        interventions: The procedure's interventions, one line each.
+        seed: Seed of the draw.
+        prompt_hash: Hash of the rendered prompt.
+        text: The answer, cut at a stop string, without the token that ended it.
+        tokens: Token ids generated, the one that ended it included.
+        finish: "stop" (end of turn, or a stop string) or "length".
+        outcome: Verdict of the grader: right, wrong or unreadable.
+        reason: Why the answer is unreadable, else None.
+        answer: The answer read, in canonical spelling, else None.
+        span: Start and end of what was read in the text, else None.
+        grader: Version of the grader.
+        n_prompt_tokens: Length of the prompt in tokens.
+        n_layer_tokens: Layers times tokens, as this attempt would cost alone.
+    """
+
+    question: str
+    question_hash: str
+    probe: str
+    draw: int
+    procedure: str
+    interventions: tuple[str, ...]
+    seed: int
+    prompt_hash: str
+    text: str
+    tokens: tuple[int, ...]
+    finish: str
+    outcome: Outcome
+    reason: Reason | None
+    answer: str | None
+    span: tuple[int, int] | None
+    grader: str
+    n_prompt_tokens: int
+    n_layer_tokens: int
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What makes a row unique within a run: probe, question, draw."""
+        return self.probe, self.question, self.draw
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON value with every field."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Attempt:
+        """Inverse of `to_json`."""
+        row = dict(value)
+        row["interventions"] = tuple(row["interventions"])
+        row["tokens"] = tuple(row["tokens"])
+        row["outcome"] = Outcome(row["outcome"])
+        row["reason"] = row["reason"] and Reason(row["reason"])
+        row["span"] = row["span"] and (row["span"][0], row["span"][1])
+        return cls(**row)
+
+
+@dataclass(frozen=True)
+class FailureSet:
+    """Which questions must be repaired and which must be kept, frozen before any block is tried.
+
+    Attributes:
+        rule: How failures were chosen: "wrong", "unreadable", "not-right", or "file".
+        seed: Seed of the choice and of the halves.
+        failures: Ids of the failures, sorted.
+        successes: Ids of the matched successes, sorted.
+        n_failures: How many failures the deployed procedure has in all, before any cap.
+        n_successes: How many successes it has in all.
+        n_questions: How many questions were asked.
+    """
+
+    rule: str
+    seed: int
+    failures: tuple[str, ...]
+    successes: tuple[str, ...]
+    n_failures: int
+    n_successes: int
+    n_questions: int
+
+    @property
+    def hash(self) -> str:
+        """Content hash."""
+        return content_key(asdict(self))
+
+    @property
+    def halves(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Two halves of failures and successes, each split evenly in the order of a seeded hash of the id."""
+        first: set[str] = set()
+        second: set[str] = set()
+        for ids in (self.failures, self.successes):
+            order = seeded_order(ids, self.seed)
+            first.update(order[: len(order) // 2])
+            second.update(order[len(order) // 2 :])
+        return frozenset(first), frozenset(second)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON value, with the hash and the halves written out for the reader."""
+        return asdict(self) | {"hash": self.hash, "halves": [sorted(half) for half in self.halves]}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> FailureSet:
+        """Inverse of `to_json`; the hash and halves are computed again."""
+        row = {k: v for k, v in value.items() if k not in ("hash", "halves")}
+        row["failures"], row["successes"] = tuple(row["failures"]), tuple(row["successes"])
+        return cls(**row)
+
+
+def seeded_order(ids: Sequence[str], seed: int) -> list[str]:
+    """Ids in the order of a hash of seed and id: the same whatever order they come in."""
+    return sorted(ids, key=lambda i: (hashlib.sha256(f"{seed}\x00{i}".encode()).digest(), i))

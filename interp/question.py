@@ -51,13 +51,16 @@ class Question:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON value; empty fields are left out."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items() if v not in ((), "")}
+        return {
+            k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items() if v not in ((), "")
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Question:
         """Inverse of `to_json`."""
-        fields = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
-        return cls(**{"text": "", "gold": (), **fields, "kind": Kind(value["kind"])})
+        known: dict[str, Any] = {"text": "", "gold": (), **value, "kind": Kind(value["kind"])}
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
+        return cls(**fields)
 
 
 class Outcome(StrEnum):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
-    References = Mapping[str, Mapping[Site, Float[Tensor, "d_model"]]]
+    References = Mapping[str, Mapping[Site, Float[Tensor, " d_model"]]]
     """Vectors of the reference sets that `Mean` words name: key of the set, site, mean contribution."""
 
 
@@ -86,6 +86,11 @@ class Model(Protocol):
         ...
 
     @property
+    def has_chat_template(self) -> bool:
+        """Whether it comes with a chat template."""
+        ...
+
+    @property
     def environment(self) -> Mapping[str, str]:
         """What else decides its numbers: architecture, dtype, attention implementation, device, hashes."""
         ...
@@ -96,6 +101,10 @@ class Model(Protocol):
 
     def encode_answer(self, prompt: Rendered, answer: str) -> tuple[int, ...]:
         """Token ids of an answer that follows a prompt."""
+        ...
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of tokens, special tokens left out."""
         ...
 
     def check_procedure(self, texts: Sequence[str], procedure: Procedure) -> None:
@@ -123,7 +132,9 @@ class Model(Protocol):
         """Final norm and unembedding: the logit lens of a residual stream."""
         ...
 
-    def readout(self, resid: Float[Tensor, "d_model"], tokens: Sequence[int]) -> Float[Tensor, "token d_model"]:
+    def readout(
+        self, resid: Float[Tensor, " d_model"], tokens: Sequence[int]
+    ) -> Float[Tensor, "token d_model"]:
         """Directions of some tokens' logits with the final norm frozen at a residual stream.
 
         The dot product of a row with that stream is the token's logit up to a term that no block writes.

@@ -1,0 +1,221 @@
+"""The command line: the verbs of `jobs`, with progress on a terminal and plain lines elsewhere.
+
+The only file that prints. Errors that the package raises on purpose are one line and exit code 2.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from interp.errors import BadInput, InterpError
+
+if TYPE_CHECKING:
+    from interp.localized import LocalizeRun
+    from interp.tasks.task import Task
+
+app = typer.Typer(
+    help="What could a model have answered, what does it answer, and which block stands in between?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Runs the command line."""
+    try:
+        app()
+    except InterpError as error:
+        print(f"interp: {' '.join(str(error).split())}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print(f"\ninterp: stopped. Nothing is lost; to go on: {_again()}", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+@app.command()
+def localize(
+    model: Annotated[str, typer.Argument(help="smollm2, tiny:llama, a folder, a .gguf file, or owner/model")],
+    task: Annotated[str, typer.Option(help="a built-in task (see `interp tasks`), or a question file")],
+    out: Annotated[Path, typer.Option(help="the run directory")],
+    n: Annotated[int | None, typer.Option(help="questions to ask; the task's default unless given")] = None,
+    failures: Annotated[
+        str, typer.Option(help="wrong, unreadable, not-right, or a file with question ids")
+    ] = "wrong",
+    scope: Annotated[str, typer.Option(help="positions to silence: prompt, decode or both")] = "both",
+    ablation: Annotated[str, typer.Option(help="zero, or mean over all questions")] = "zero",
+    max_failures: Annotated[int, typer.Option(help="most failures to sweep over; 0 takes all")] = 48,
+    max_successes: Annotated[int, typer.Option(help="most successes; 0 takes as many as failures")] = 0,
+    seed: Annotated[int, typer.Option(help="seed of questions, halves and permutations")] = 0,
+    batch_size: Annotated[int, typer.Option(help="rows a batch; 0 takes about 64")] = 0,
+    system: Annotated[str | None, typer.Option(help="system text, in place of the task's")] = None,
+    answer_prefix: Annotated[str | None, typer.Option(help="text with which the answer is begun")] = None,
+    examples: Annotated[Path | None, typer.Option(help="question file with few-shot examples")] = None,
+    template: Annotated[str | None, typer.Option(help="chat or plain")] = None,
+    max_new_tokens: Annotated[int | None, typer.Option(help="longest answer in tokens")] = None,
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16")] = "float32",
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; a GPU if there is one")] = None,
+    download: Annotated[bool, typer.Option(help="allow fetching the model from the hub")] = False,
+    allow_pickle: Annotated[bool, typer.Option(help="accept pickled weights, which can run code")] = False,
+    trust_remote_code: Annotated[bool, typer.Option(help="run code that comes with the model")] = False,
+) -> None:
+    """Find the MLP block whose silencing repairs what MODEL gets wrong."""
+    from interp.intervention import Scope
+    from interp.jobs import ABLATIONS, LocalizePlan
+    from interp.jobs import localize as run_localize
+    from interp.models.load import LoadOptions, load
+    from interp.progress import watch
+    from interp.tasks.load import load_task
+
+    plan = LocalizePlan(
+        failures=failures,
+        scope=Scope(_one_of("--scope", scope, list(Scope))),
+        ablation=_one_of("--ablation", ablation, ABLATIONS),
+        seed=seed,
+        max_failures=max_failures or None,
+        max_successes=max_successes or None,
+        batch_size=batch_size or None,
+    )
+    asked = _with_prompt(load_task(task, n=n, seed=seed), system, answer_prefix, template, examples)
+    if max_new_tokens is not None:
+        asked = replace(asked, decoding=replace(asked.decoding, max_new_tokens=max_new_tokens))
+    print(f"Loading {model} ...", file=sys.stderr)
+    options = LoadOptions(dtype, device, download, allow_pickle, trust_remote_code)
+    loaded = load(model, options)
+    with watch() as watcher:
+        run = run_localize(loaded, asked, out=out, plan=plan, watcher=watcher)
+    _print_localization(run)
+
+
+@app.command()
+def grade(file: Annotated[Path, typer.Argument(help="JSONL rows as in tests/cases/grading.jsonl")]) -> None:
+    """Grade answers: one JSON verdict a row, then the counts. Exit code 1 if an expected verdict differs."""
+    from interp.tasks.cases import grade_cases
+
+    rows = grade_cases(file)
+    for row in rows:
+        print(json.dumps(row, ensure_ascii=False))
+    if any(row.get("agrees") is False for row in rows):
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(file: Annotated[Path, typer.Argument(help="a .jsonl, .csv or .parquet question file")]) -> None:
+    """Check a question file: rows, kinds, golds, problems by line. Exit code 2 if it cannot be used."""
+    from interp.tasks.check import check_questions, summary
+
+    report = check_questions(file)
+    print(f"{file}: {report.n_rows} rows, {len(report.questions)} usable questions")
+    for name, counts in (("kinds", report.kinds), ("subjects", report.subjects), ("golds", report.golds)):
+        shown = [f"{key or '(none)'} {count}" for key, count in list(counts.items())[:8]]
+        more = f", and {len(counts) - 8} more" if len(counts) > 8 else ""
+        print(f"  {name}: {', '.join(shown) or '(none)'}{more}")
+    for heading, problems in (("errors", report.errors), ("warnings", report.warnings)):
+        if problems:
+            print(f"{len(problems)} {heading}:\n{summary(problems)}")
+    if not report.usable:
+        print(f"{file} cannot be used.", file=sys.stderr)
+        raise typer.Exit(2)
+    print("It can be used.")
+
+
+@app.command()
+def tasks() -> None:
+    """List the built-in tasks and their knobs."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from interp.tasks.load import TASKS
+
+    table = Table("task", "questions", "knobs, the default first", "what it asks")
+    for name, family in TASKS.items():
+        knobs = " ".join(f"{knob}={'|'.join(values)}" for knob, values in family.knobs.items())
+        marked = f"{family.description} [two options]" if family.binary else family.description
+        table.add_row(name, str(family.n), knobs, marked.replace("[", r"\["))
+    Console().print(table)
+
+
+def _with_prompt(
+    task: Task, system: str | None, answer_prefix: str | None, template: str | None, examples: Path | None
+) -> Task:
+    """The task with the parts of its prompt that the command line names."""
+    from interp.procedure import Template
+    from interp.tasks.files import load_questions
+
+    changes: dict[str, Any] = {}
+    if system is not None:
+        changes["system"] = system or None
+    if answer_prefix is not None:
+        changes["answer_prefix"] = answer_prefix
+    if template is not None:
+        changes["template"] = Template(_one_of("--template", template, list(Template)))
+    if examples is not None:
+        changes["examples"] = tuple((q.text, q.gold[0]) for q in load_questions(examples))
+        asked = {question.text for question in task.questions}
+        shown = [text for text, _ in changes["examples"] if text in asked]
+        if shown:
+            raise BadInput(f"The example {shown[0][:60]!r} of {examples} is also a question of the task.")
+    return task.with_prompt(replace(task.prompt, **changes)) if changes else task
+
+
+def _one_of(option: str, value: str, known: Sequence[str]) -> Any:
+    if value not in known:
+        raise BadInput(f"{option} is one of {', '.join(known)}, not {value!r}.")
+    return value
+
+
+def _print_localization(run: LocalizeRun) -> None:
+    """The ranking, the verdict in words, and where the page is."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    found, repair = run.localization, run.repair()
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
+    table = Table(
+        "block", "repairs", "95%", "keeps", "net gain", "commonest position", "unreadable",
+        title=f"{found.n_failures_asked} failures, {found.n_successes_asked} successes",
+    )  # fmt: skip
+    marked = {found.best_repair.layer: "repairs most", found.best_net_gain.layer: "gains most"}
+    if len(marked) == 1:
+        marked = {found.best_repair.layer: "repairs and gains most"}
+    shown = repair.head(8)
+    if found.best_net_gain.layer not in shown["layer"]:
+        shown = shown.vstack(repair.filter(repair["layer"] == found.best_net_gain.layer))
+    for row in shown.iter_rows(named=True):
+        name = f"{row['layer']:>2} {marked.get(row['layer'], '')}"
+        table.add_row(
+            Text(name.rstrip(), style="bold" if row["layer"] in marked else ""),
+            f"{row['repair']:.2f}",
+            f"{row['repair_low']:.2f}-{row['repair_high']:.2f}",
+            f"{row['retention']:.2f}",
+            f"{row['net_gain']:+.2f}",
+            _shift(row, "position") or _shift(row, "answer"),
+            f"{row['n_unreadable_before']} -> {row['n_unreadable_after']}",
+        )
+    console.print(table)
+    for warning in run.warnings:
+        console.print(Text(f"Note: {warning}"))
+    console.print()
+    for sentence in found.sentences:
+        console.print(Text(sentence, style="bold" if sentence == found.headline else ""))
+    console.print()
+    console.print(Text(f"Page: {run.page}"), soft_wrap=True)
+
+
+def _shift(row: dict[str, Any], what: str) -> str:
+    before, after = row[f"{what}_share_before"], row[f"{what}_share_after"]
+    return "" if before is None or after is None else f"{before:.2f} -> {after:.2f}"
+
+
+def _again() -> str:
+    import shlex
+
+    return shlex.join(["interp", *sys.argv[1:]])

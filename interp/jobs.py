@@ -1,0 +1,232 @@
+"""The verbs as functions: `localize`."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from interp.errors import BadInput
+from interp.execute import Watcher, execute
+from interp.intervention import Scope
+from interp.localized import ATTRIBUTION, LENS, VERB, LocalizeRun
+from interp.localizers.attribution import Ablation, attribution_table
+from interp.localizers.failures import choose_failures, read_failure_file
+from interp.localizers.lens import lens_table
+from interp.localizers.parting import find_partings
+from interp.models.reference import mean_reference, reference_key
+from interp.probes.deployed import Deployed
+from interp.probes.silencing import Silencing
+from interp.procedure import Template
+from interp.question import Attempt
+from interp.report.localization_page import page_content
+from interp.report.page import write_page
+from interp.run import Run
+from interp.tasks.task import Task
+
+if TYPE_CHECKING:
+    from interp.models.model import Model, References
+
+RULES = ("wrong", "unreadable", "not-right")
+ABLATIONS = ("zero", "mean")
+PACKAGES = ("interp", "numpy", "polars", "tokenizers", "torch", "transformers")
+N_ROWS = 64
+"""Rows that a batch aims at: as many whole questions, each with its control and blocks, as fit."""
+
+
+@dataclass(frozen=True)
+class LocalizePlan:
+    """What `localize` is asked to do, beside model and task.
+
+    Attributes:
+        failures: Which answers are failures: "wrong", "unreadable" or "not-right"; or the path of a file
+            with question ids.
+        scope: Positions at which a block is silenced.
+        ablation: "zero" silences a block; "mean" puts its mean contribution over all questions there.
+        seed: Seed of the choice of questions, of the halves and of the permutations.
+        max_failures: Most failures to sweep over; None takes all.
+        max_successes: Most successes; None takes as many as failures.
+        batch_size: Rows a batch; None takes about 64, in whole questions.
+    """
+
+    failures: str = "wrong"
+    scope: Scope = Scope.BOTH
+    ablation: Literal["zero", "mean"] = "zero"
+    seed: int = 0
+    max_failures: int | None = 48
+    max_successes: int | None = None
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses unknown words and empty batches.
+
+        Raises:
+            BadInput: The ablation is unknown, or a batch would be empty.
+        """
+        if self.ablation not in ABLATIONS:
+            raise BadInput(f"There is no ablation {self.ablation!r}. Use one of: {', '.join(ABLATIONS)}.")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise BadInput(f"A batch needs at least one row, got {self.batch_size}.")
+
+    @property
+    def rule(self) -> Any:
+        """The rule of the failure set: its name, or the ids that a file lists.
+
+        Raises:
+            BadFailureSet: The file cannot be read or holds no id.
+        """
+        return self.failures if self.failures in RULES else read_failure_file(self.failures)
+
+
+def localize(
+    model: Model,
+    task: Task,
+    *,
+    out: str | Path,
+    plan: LocalizePlan | None = None,
+    watcher: Watcher | None = None,
+) -> LocalizeRun:
+    """Finds the MLP block whose silencing repairs what a model gets wrong.
+
+    Asks every question under the deployed procedure, freezes failures and matched successes, silences each
+    MLP block in turn on both, reads off repair and its controls, and attributes the same failures. Started
+    again on the same directory it goes on where it was.
+
+    Args:
+        model: A loaded model.
+        task: Questions, and how they are asked.
+        out: The run directory.
+        plan: Failure rule, scope, ablation, caps.
+        watcher: Is told how far the run is.
+
+    Raises:
+        BadFailureSet: The deployed procedure leaves fewer than two failures, or no success.
+        BadLogits: The model gave NaN or infinite logits.
+        QuestionTooLong: A question does not fit into the context; nothing was asked.
+        RunError: The directory cannot be used: other plan, locked, damaged, or not writable.
+
+    Reference:
+        "Reachability Is Not Realization: Tracing the Sources of LLM Benchmark Gains",
+        arXiv 2608.03219 (2026). The matched successes, halves, nulls and attribution are ours.
+    """
+    plan = plan or LocalizePlan()
+    task, warnings = _askable(model, task)
+    batch_size = plan.batch_size or max(1, N_ROWS // (model.n_layers + 1)) * (model.n_layers + 1)
+    record = _record(model, task, plan, batch_size=batch_size, warnings=warnings)
+    with Run.create_or_resume(
+        out, plan=record, questions=task.questions, environment=_environment(model)
+    ) as run:
+        deployed = execute(model, task, Deployed(task.procedure), run, batch_size=batch_size, watcher=watcher)
+        failures = choose_failures(
+            deployed,
+            task.questions,
+            rule=plan.rule,
+            seed=plan.seed,
+            max_failures=plan.max_failures,
+            max_successes=plan.max_successes,
+        )
+        run.freeze(failures)
+        key, references = _reference(model, task, plan)
+        probe = Silencing(
+            task.procedure,
+            model.n_layers,
+            (*failures.failures, *failures.successes),
+            ablation=plan.ablation,
+            scope=plan.scope,
+            reference=key,
+        )
+        execute(model, task, probe, run, references=references, batch_size=batch_size, watcher=watcher)
+        ablation = Ablation(plan.scope, references[key] if key else {})
+        failed = [attempt for attempt in deployed if attempt.question in set(failures.failures)]
+        _attribute(model, task, run, failed, ablation=ablation, watcher=watcher)
+        localized = LocalizeRun(run)
+        _write_readings(localized)
+    return localized
+
+
+def _askable(model: Model, task: Task) -> tuple[Task, list[str]]:
+    """The task as this model can be asked, and what must be said about it."""
+    warnings: list[str] = []
+    if task.prompt.template is Template.CHAT and not model.has_chat_template:
+        task = replace(task, prompt=replace(task.prompt, template=Template.PLAIN))
+        warnings.append("The tokenizer has no chat template, so questions are asked as plain text.")
+    if task.binary:
+        warnings.append(
+            "Every answer of this task is one of two options: a block that flips them repairs every failure."
+        )
+    return task, warnings
+
+
+def _record(
+    model: Model, task: Task, plan: LocalizePlan, *, batch_size: int, warnings: list[str]
+) -> dict[str, Any]:
+    """The plan as it is written down: all that must be the same when a run is resumed."""
+    return {
+        "verb": VERB,
+        "model": {"name": model.name, "fingerprint": model.fingerprint, "n_layers": model.n_layers},
+        "task": {
+            "name": task.name,
+            "description": task.description,
+            "binary": task.binary,
+            "n_questions": len(task.questions),
+            "hash": task.hash,
+            "grader": task.grader,
+        },
+        "procedure": {"key": task.procedure.key, **task.procedure.to_json()},
+        "failures": plan.rule,
+        "scope": str(plan.scope),
+        "ablation": plan.ablation,
+        "seed": plan.seed,
+        "max_failures": plan.max_failures,
+        "max_successes": plan.max_successes,
+        "batch_size": batch_size,
+        "warnings": warnings,
+    }
+
+
+def _environment(model: Model) -> dict[str, Any]:
+    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), "packages": packages, "model": dict(model.environment)}
+
+
+def _reference(model: Model, task: Task, plan: LocalizePlan) -> tuple[str | None, References]:
+    """The reference set of a mean ablation: every question of the task."""
+    if plan.ablation != "mean":
+        return None, {}
+    texts = [question.text for question in task.questions]
+    key = reference_key(model, texts, task.prompt)
+    return key, {key: mean_reference(model, texts, task.prompt)}
+
+
+def _attribute(
+    model: Model,
+    task: Task,
+    run: Run,
+    failed: list[Attempt],
+    *,
+    ablation: Ablation,
+    watcher: Watcher | None,
+) -> None:
+    """Writes attribution and lens of the failures, unless an earlier start has written them."""
+    if (run.path / ATTRIBUTION).exists() and (run.path / LENS).exists():
+        return
+    questions = {question.id: question for question in task.questions}
+    partings = find_partings(model, task.prompt, failed, questions)
+    if watcher is not None:
+        watcher.stage("attribution", len(partings), 0)
+    run.write_table(ATTRIBUTION, attribution_table(model, partings, ablation))
+    run.write_table(LENS, lens_table(model, partings))
+
+
+def _write_readings(localized: LocalizeRun) -> None:
+    """Writes every reading of the log into the run, the page last."""
+    run = localized.run
+    run.write_table("repair.csv", localized.repair())
+    if localized.attribution().height:
+        run.write_table("agreement.csv", localized.agreement())
+    found: Mapping[str, Any] = localized.localization.to_json()
+    run.write_json("localization.json", {**found, "warnings": list(localized.warnings)})
+    write_page(run.path, page_content(localized))

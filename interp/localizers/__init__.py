@@ -1,0 +1,1 @@
+"""Localizers: readings of a silencing log, and attribution on the same failures."""

@@ -1,0 +1,1 @@
+"""Models: where weights come from, the port that every backend obeys, and the backends."""

@@ -1,0 +1,114 @@
+"""Loading is a test: what a model must show before it is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from interp.errors import LoadRefused
+from interp.models.edits import RowEdits
+from interp.models.hooks import HookedBatch, HooksModel
+from interp.procedure import Prompt, Template
+from interp.site import Point, Site
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+"""Largest difference that passes, relative to the largest value compared."""
+
+TEXTS = (
+    "Which number is smaller, 3 or 8?",
+    "What is the capital of the country whose largest city is Sydney?",
+)
+N_NEW_TOKENS = 4
+
+
+def verify(model: HooksModel) -> dict[str, float]:
+    """Runs the load checks.
+
+    Returns:
+        The relative error of each check: `additivity`, `head`, `readout`, `cache`.
+
+    Raises:
+        LoadRefused: A check failed; the message gives the numbers.
+    """
+    tokens = model.render(TEXTS[0], _prompt(model)).tokens
+    errors = {
+        "additivity": _additivity(model, tokens),
+        **_final(model, tokens),
+        "cache": _cached_against_uncached(model),
+    }
+    dtype = next(model.module.parameters()).dtype
+    limit = TOLERANCE.get(dtype, 5e-2)
+    failed = {name: error for name, error in errors.items() if not error <= limit}
+    if failed:
+        numbers = ", ".join(f"{name} {error:.2g}" for name, error in failed.items())
+        raise LoadRefused(
+            f"{model.name} failed a load check (relative error above {limit:g}): {numbers}. Checks: "
+            "additivity (contributions sum to the residual stream), head and readout (the last stream gives "
+            "the logits), cache (cached = uncached generation of a left-padded pair). Its numbers could not "
+            "be trusted; the row of its architecture in interp/models/layout.py, or the versions of torch "
+            "and transformers, is wrong."
+        )
+    return errors
+
+
+def _prompt(model: HooksModel) -> Prompt:
+    return Prompt(template=Template.CHAT if model.has_chat_template else Template.PLAIN)
+
+
+def _relative(found: Tensor, expected: Tensor) -> float:
+    difference = (found.float() - expected.float()).abs().max()
+    return float(difference / expected.float().abs().max().clamp(min=1e-9))
+
+
+def _additivity(model: HooksModel, tokens: tuple[int, ...]) -> float:
+    """Largest relative error of `pre + attn = mid` and `pre + attn + mlp = post`."""
+    parallel = bool(model.layout.parallel)
+    points = [point for point in Point if not (parallel and point is Point.RESID_MID)]
+    sites = [Site(layer, point) for layer in range(model.n_layers) for point in points]
+    seen = model.forward(tokens, record=sites).activations
+    worst = 0.0
+    for layer in range(model.n_layers):
+        at = {point: seen[Site(layer, point)] for point in points}
+        total = at[Point.RESID_PRE] + at[Point.ATTN_OUT] + at[Point.MLP_OUT]
+        worst = max(worst, _relative(total, at[Point.RESID_POST]))
+        if not parallel:
+            mid = at[Point.RESID_PRE] + at[Point.ATTN_OUT]
+            worst = max(worst, _relative(mid, at[Point.RESID_MID]))
+    return worst
+
+
+def _final(model: HooksModel, tokens: tuple[int, ...]) -> dict[str, float]:
+    """Whether the last stream gives the logits, through the head and through the frozen readout."""
+    last = Site(model.n_layers - 1, Point.RESID_POST)
+    seen = model.forward(tokens, record=[last])
+    resid, logits = seen.activations[last][0, -1], seen.logits[0, -1]
+    with torch.no_grad():
+        head = _relative(model.head(resid), logits)
+        pair = [int(logits.argmax()), int(logits.argmin())]
+        norm = model.module.get_submodule(model.layout.final_norm)
+        bias = norm.bias if isinstance(norm, nn.LayerNorm) else 0.0  # no block writes it
+        unembed: Any = model.module.get_submodule(model.layout.head)
+        readout = _relative(model.readout(resid, pair) @ resid, unembed.weight[pair] @ (norm(resid) - bias))
+    return {"head": head, "readout": readout}
+
+
+def _cached_against_uncached(model: HooksModel) -> float:
+    """Difference of next-token logits: a left-padded pair with a cache, against each alone without one."""
+    prompts = [model.render(text, _prompt(model)).tokens for text in TEXTS]
+    batch = HookedBatch(model, prompts, RowEdits([(), ()], None, next(model.module.parameters())))
+    with torch.inference_mode():
+        steps = [batch.prefill()]
+        for _ in range(N_NEW_TOKENS):
+            steps.append(batch.step(steps[-1].argmax(-1)))
+    worst = 0.0
+    for row, prompt in enumerate(prompts):
+        chosen = [int(step[row].argmax()) for step in steps[:-1]]
+        alone = model.forward((*prompt, *chosen)).logits[0, len(prompt) - 1 :]
+        worst = max(worst, _relative(torch.stack([step[row] for step in steps]), alone))
+    return worst

@@ -1,0 +1,122 @@
+"""The decoding loop, written once: greedy, batched, rows leave the batch as they finish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import torch
+
+from interp.errors import BadLogits
+from interp.procedure import Decoding
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from torch import Tensor
+
+
+class Stepper(Protocol):
+    """A batch of sequences that a backend moves on, one token a row a step."""
+
+    def prefill(self) -> Float[Tensor, "batch vocab"]:
+        """Reads the prompts; logits of the first new token."""
+        ...
+
+    def step(self, tokens: Int[Tensor, " batch"]) -> Float[Tensor, "batch vocab"]:
+        """Appends one token to each row; logits of the next."""
+        ...
+
+    def keep(self, rows: Int[Tensor, " kept"]) -> None:
+        """Drops every row but these."""
+        ...
+
+
+@dataclass
+class Answer:
+    """A row's answer as it grows."""
+
+    tokens: list[int] = field(default_factory=list)
+    text: str = ""
+    finish: Literal["stop", "length"] | None = None
+
+
+def decode_greedy(
+    stepper: Stepper,
+    decodings: Sequence[Decoding],
+    *,
+    end_tokens: frozenset[int],
+    to_text: Callable[[Sequence[int]], str],
+) -> list[Answer]:
+    """Decodes every row of a batch to its end.
+
+    Args:
+        stepper: The batch, not yet prefilled.
+        decodings: How each row is decoded.
+        end_tokens: Tokens that end an answer.
+        to_text: Turns an answer's tokens into text, special tokens left out.
+
+    Returns:
+        One answer a row, finished.
+
+    Raises:
+        BadLogits: The logits of a row are NaN or infinite.
+    """
+    answers = [Answer() for _ in decodings]
+    alive = list(range(len(decodings)))
+    logits = stepper.prefill()
+    while True:
+        _check_finite(logits, alive, answers)
+        chosen: list[int] = logits.argmax(-1).tolist()
+        kept: list[int] = []
+        for place, (row, token) in enumerate(zip(alive, chosen, strict=True)):
+            _append(answers[row], token, decodings[row], end_tokens=end_tokens, to_text=to_text)
+            if answers[row].finish is None:
+                kept.append(place)
+        if not kept:
+            return answers
+        if len(kept) < len(alive):
+            alive = [alive[place] for place in kept]
+            stepper.keep(torch.tensor(kept, device=logits.device))
+        logits = stepper.step(torch.tensor([answers[row].tokens[-1] for row in alive], device=logits.device))
+
+
+def _append(
+    answer: Answer,
+    token: int,
+    decoding: Decoding,
+    *,
+    end_tokens: frozenset[int],
+    to_text: Callable[[Sequence[int]], str],
+) -> None:
+    """Adds a token to an answer and finishes it where it ends."""
+    answer.tokens.append(token)
+    if token in end_tokens:
+        answer.finish = "stop"
+        answer.text = _cut(to_text(answer.tokens[:-1]), decoding.stop)[0]
+        return
+    last = len(answer.tokens) == decoding.max_new_tokens
+    if not (decoding.stop or last):
+        return
+    text, stopped = _cut(to_text(answer.tokens), decoding.stop)
+    if stopped or last:
+        answer.text = text
+        answer.finish = "stop" if stopped else "length"
+
+
+def _cut(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """Text before the first stop string, and whether there was one."""
+    ends = [end for end in map(text.find, stop) if end >= 0]
+    return (text[: min(ends)], True) if ends else (text, False)
+
+
+def _check_finite(
+    logits: Float[Tensor, "batch vocab"], alive: Sequence[int], answers: Sequence[Answer]
+) -> None:
+    finite = torch.isfinite(logits).all(-1)
+    if not bool(finite.all()):
+        row = alive[int((~finite).nonzero()[0, 0])]
+        raise BadLogits(
+            f"The model gave NaN or infinite logits at new token {len(answers[row].tokens)} of row {row} of "
+            "the batch. Load it in another dtype (--dtype float32), or check its weights."
+        )

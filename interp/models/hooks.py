@@ -1,0 +1,366 @@
+"""The reference backend: plain torch hooks over a transformers model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from interp.errors import QuestionTooLong, Unsupported
+from interp.intervention import EDITABLE, Intervention, Scope
+from interp.models.decode import decode_greedy
+from interp.models.edits import RowEdits
+from interp.models.layout import Layout, Norm, blocks_of
+from interp.models.model import Completion, Forward, Rendered
+from interp.models.render import render
+from interp.procedure import Procedure, Prompt, Request
+from interp.site import Point, Site
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from torch import Tensor
+    from torch.utils.hooks import RemovableHandle
+    from transformers import PreTrainedTokenizerBase
+
+    from interp.models.model import References
+
+MAX_BATCH = 128
+"""Most requests of one `generate` call that run in one batch."""
+
+
+@dataclass(frozen=True)
+class HooksModel:
+    """A transformers model read and edited by torch hooks; the model itself is never changed.
+
+    Attributes:
+        name: The name it was loaded by.
+        fingerprint: Hash of weights, configuration, tokenizer and chat template.
+        module: The transformers model, in evaluation mode, its parameters frozen.
+        tokenizer: Its tokenizer.
+        layout: Where things live in it.
+        hashes: Hashes of weights, configuration, tokenizer and template.
+    """
+
+    name: str
+    fingerprint: str
+    module: nn.Module
+    tokenizer: PreTrainedTokenizerBase
+    layout: Layout
+    hashes: Mapping[str, str]
+
+    @property
+    def config(self) -> Any:
+        """The transformers configuration."""
+        return self.module.config
+
+    @cached_property
+    def blocks(self) -> tuple[nn.Module, ...]:
+        """The decoder blocks in order."""
+        return tuple(blocks_of(self.module, self.layout))
+
+    @property
+    def n_layers(self) -> int:
+        """Number of decoder blocks."""
+        return len(self.blocks)
+
+    @property
+    def d_model(self) -> int:
+        """Width of the residual stream."""
+        return int(self._unembedding.weight.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        """Where its inputs go."""
+        return self._unembedding.weight.device
+
+    @property
+    def n_context(self) -> int:
+        """Most tokens of prompt and answer together."""
+        return int(getattr(self.config, "max_position_embeddings", 0) or 2**31)
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the tokenizer has a chat template."""
+        return bool(self.tokenizer.chat_template)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What else decides its numbers: architecture, dtype, attention implementation, device, hashes."""
+        weight = self._unembedding.weight
+        return {
+            "architecture": str(self.config.model_type),
+            "attention": str(getattr(self.config, "_attn_implementation", "unknown")),
+            "dtype": str(weight.dtype).removeprefix("torch."),
+            "device": str(self.device),
+            "threads": str(torch.get_num_threads()),
+            **self.hashes,
+        }
+
+    @cached_property
+    def end_tokens(self) -> frozenset[int]:
+        """Tokens that end an answer: those of the generation config and the tokenizer's own."""
+        configured: Any = getattr(getattr(self.module, "generation_config", None), "eos_token_id", None)
+        own: Any = self.tokenizer.eos_token_id
+        listed = configured if isinstance(configured, list) else [configured]
+        return frozenset(int(token) for token in (*listed, own) if token is not None)
+
+    def render(self, text: str, prompt: Prompt) -> Rendered:
+        """The prompt for a question's text; see `interp.models.render.render`."""
+        return render(self.tokenizer, text, prompt)
+
+    def encode_answer(self, prompt: Rendered, answer: str) -> tuple[int, ...]:
+        """Token ids of an answer that follows a prompt."""
+        joined = tuple(self.tokenizer(prompt.text + answer, add_special_tokens=False).input_ids)
+        n_prompt = len(prompt.tokens)
+        if joined[:n_prompt] == prompt.tokens:
+            return joined[n_prompt:]
+        return tuple(self.tokenizer(answer, add_special_tokens=False, split_special_tokens=True).input_ids)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of tokens, special tokens left out."""
+        return str(
+            self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        )
+
+    def check_procedure(self, texts: Sequence[str], procedure: Procedure) -> None:
+        """Refuses interventions on missing layers and questions that do not fit.
+
+        Raises:
+            QuestionTooLong: A prompt with its longest answer exceeds the context.
+            Unsupported: The procedure edits a layer that the model does not have.
+        """
+        for edit in procedure.interventions:
+            self._check_site(edit.site)
+        for text in texts:
+            self._check_length(self.render(text, procedure.prompt), text, procedure)
+
+    def _check_length(self, prompt: Rendered, text: str, procedure: Procedure) -> None:
+        n_needed = len(prompt.tokens) + procedure.decoding.max_new_tokens
+        if n_needed > self.n_context:
+            raise QuestionTooLong(
+                f"The question {text[:60]!r} needs {n_needed} tokens ({len(prompt.tokens)} of prompt, "
+                f"{procedure.decoding.max_new_tokens} of answer), but {self.name} reads at most "
+                f"{self.n_context}. Shorten it, or leave it out."
+            )
+
+    def _check_site(self, site: Site) -> None:
+        if site.layer >= self.n_layers:
+            raise Unsupported(f"{self.name} has layers 0 to {self.n_layers - 1}, so there is no {site}.")
+        if site.point is Point.RESID_MID and self.layout.parallel:
+            raise Unsupported(
+                f"{self.name} runs attention and MLP side by side on the same stream, so there is no {site}. "
+                "Use resid_pre or resid_post."
+            )
+
+    def forward(
+        self,
+        tokens: Sequence[int],
+        *,
+        interventions: Sequence[Intervention] = (),
+        record: Sequence[Site] = (),
+        references: References | None = None,
+        with_grad: bool = False,
+    ) -> Forward:
+        """One pass over one sequence, without a cache; all its positions count as prompt.
+
+        Raises:
+            Unsupported: A site does not exist in this model.
+        """
+        for site in (*record, *(edit.site for edit in interventions)):
+            self._check_site(site)
+        edits = RowEdits([interventions], references, self._unembedding.weight)
+        recorded: dict[Site, Tensor] = {}
+        ids = torch.tensor([list(tokens)], device=self.device)
+        source = self._gradient_from_embedding() if with_grad else nullcontext()
+        with torch.set_grad_enabled(with_grad), source, self._hooked(edits, record, recorded):
+            logits = self.call(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+        return Forward(logits, recorded)
+
+    def head(self, resid: Float[Tensor, "... d_model"]) -> Float[Tensor, "... vocab"]:
+        """Final norm and unembedding: the logit lens of a residual stream."""
+        logits = self._unembedding(self.module.get_submodule(self.layout.final_norm)(resid))
+        cap = getattr(self.config, "final_logit_softcapping", None)
+        return logits if cap is None else torch.tanh(logits / cap) * cap
+
+    def readout(
+        self, resid: Float[Tensor, " d_model"], tokens: Sequence[int]
+    ) -> Float[Tensor, "token d_model"]:
+        """Directions of some tokens' logits, before a soft cap, with the final norm frozen at `resid`."""
+        norm: Any = self.module.get_submodule(self.layout.final_norm)
+        eps = next(float(getattr(norm, name)) for name in ("variance_epsilon", "eps") if hasattr(norm, name))
+        rows = self._unembedding.weight[list(tokens)]
+        if self.layout.norm is Norm.LAYER:
+            directions = rows * norm.weight / (resid.var(correction=0) + eps).sqrt()
+            return directions - directions.mean(-1, keepdim=True)
+        weight = norm.weight + 1.0 if self.layout.norm is Norm.RMS_PLUS_ONE else norm.weight
+        return rows * weight * torch.rsqrt(resid.pow(2).mean() + eps)
+
+    def generate(
+        self, requests: Sequence[Request], *, references: References | None = None
+    ) -> Iterator[Completion]:
+        """Answers requests of any mix of procedures, one completion a request, in their order.
+
+        Raises:
+            BadLogits: The logits of a row are NaN or infinite.
+            QuestionTooLong: A prompt with its longest answer exceeds the context.
+            Unsupported: A procedure edits a layer that the model does not have.
+        """
+        for start in range(0, len(requests), MAX_BATCH):
+            yield from self._generate_batch(requests[start : start + MAX_BATCH], references)
+
+    def _generate_batch(self, requests: Sequence[Request], references: References | None) -> list[Completion]:
+        rendered: dict[tuple[str, Prompt], Rendered] = {}
+        for request in requests:
+            asked = (request.text, request.procedure.prompt)
+            if asked not in rendered:
+                rendered[asked] = self.render(*asked)
+                self._check_length(rendered[asked], request.text, request.procedure)
+            for edit in request.procedure.interventions:
+                self._check_site(edit.site)
+        prompts = [rendered[request.text, request.procedure.prompt] for request in requests]
+        edits = RowEdits([r.procedure.interventions for r in requests], references, self._unembedding.weight)
+        with torch.inference_mode(), self._hooked(edits):
+            answers = decode_greedy(
+                HookedBatch(self, [prompt.tokens for prompt in prompts], edits),
+                [request.procedure.decoding for request in requests],
+                end_tokens=self.end_tokens,
+                to_text=self.decode,
+            )
+        return [
+            Completion(
+                text=answer.text,
+                tokens=tuple(answer.tokens),
+                finish=answer.finish or "length",
+                prompt=prompt,
+                n_layer_tokens=self.n_layers * (len(prompt.tokens) + len(answer.tokens) - 1),
+            )
+            for answer, prompt in zip(answers, prompts, strict=True)
+        ]
+
+    @property
+    def _unembedding(self) -> nn.Linear:
+        head = self.module.get_submodule(self.layout.head)
+        assert isinstance(head, nn.Linear)
+        return head
+
+    @cached_property
+    def _accepts(self) -> frozenset[str]:
+        return frozenset(inspect.signature(self.module.forward).parameters)
+
+    def call(self, **inputs: Any) -> Any:
+        """Runs the model; `cache` goes by the name that this version of transformers uses."""
+        if "cache" in inputs and "past_key_values" in self._accepts:
+            inputs["past_key_values"] = inputs.pop("cache")
+        return self.module(
+            **{
+                name: value
+                for name, value in inputs.items()
+                if name != "logits_to_keep" or name in self._accepts
+            }
+        )
+
+    @contextmanager
+    def _gradient_from_embedding(self) -> Generator[None]:
+        """Makes the embedding's output a leaf that asks for gradients, for as long as the block runs."""
+        embedding = self.module.get_submodule(self.layout.embedding)
+        handle = embedding.register_forward_hook(
+            lambda _module, _args, output: output.detach().requires_grad_()
+        )
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    @contextmanager
+    def _hooked(
+        self, edits: RowEdits, record: Sequence[Site] = (), recorded: dict[Site, Tensor] | None = None
+    ) -> Generator[None]:
+        """Edits contributions and records sites for as long as the block runs, and no longer."""
+        handles: list[RemovableHandle] = []
+        into: dict[Site, Tensor] = {} if recorded is None else recorded
+        wanted = set(record)
+        try:
+            for site in sorted(edits.sites | wanted, key=lambda site: site.order):
+                handles.append(self._hook(site, edits, into if site in wanted else None))
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _hook(self, site: Site, edits: RowEdits, into: dict[Site, Tensor] | None) -> RemovableHandle:
+        """Registers the one hook that a site needs."""
+        block, layout = self.blocks[site.layer], self.layout
+        if site.point in EDITABLE:
+            path = layout.attn_out if site.point is Point.ATTN_OUT else layout.mlp_out
+
+            def contribution(_module: nn.Module, _args: Any, output: Any) -> Any:
+                stream = output[0] if isinstance(output, tuple) else output
+                edited = edits.apply(site, stream)
+                if into is not None:
+                    into[site] = edited
+                return (edited, *output[1:]) if isinstance(output, tuple) else edited
+
+            return block.get_submodule(path).register_forward_hook(contribution)
+        sink: dict[Site, Tensor] = {} if into is None else into
+        if site.point is Point.RESID_POST:
+
+            def after(_module: nn.Module, _args: Any, output: Any) -> None:
+                sink[site] = output[0] if isinstance(output, tuple) else output
+
+            return block.register_forward_hook(after)
+
+        def before(_module: nn.Module, args: Any, kwargs: Any) -> None:
+            sink[site] = args[0] if args else kwargs["hidden_states"]
+
+        reader = block if site.point is Point.RESID_PRE else block.get_submodule(layout.resid_mid)
+        return reader.register_forward_pre_hook(before, with_kwargs=True)
+
+
+class HookedBatch:
+    """A left-padded batch with its cache; a `Stepper`."""
+
+    def __init__(self, model: HooksModel, prompts: Sequence[Sequence[int]], edits: RowEdits) -> None:
+        """Pads the prompts on the left with any token: the mask hides it."""
+        from transformers import DynamicCache
+
+        self._model, self._edits = model, edits
+        device = model.device
+        width = max(map(len, prompts))
+        self._ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts], device=device)
+        self._mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=device)
+        self._cache = DynamicCache(config=model.config)
+
+    def prefill(self) -> Float[Tensor, "batch vocab"]:
+        """Reads the prompts; logits of the first new token."""
+        self._edits.phase = Scope.PROMPT
+        positions = (self._mask.cumsum(-1) - 1).clamp(min=0)
+        return self._advance(self._ids, positions)
+
+    def step(self, tokens: Int[Tensor, " batch"]) -> Float[Tensor, "batch vocab"]:
+        """Appends one token to each row; logits of the next."""
+        self._edits.phase = Scope.DECODE
+        self._mask = torch.cat([self._mask, torch.ones_like(self._mask[:, :1])], dim=1)
+        return self._advance(tokens[:, None], self._mask.sum(-1, keepdim=True) - 1)
+
+    def keep(self, rows: Int[Tensor, " kept"]) -> None:
+        """Drops every row but these."""
+        self._mask = self._mask[rows]
+        self._cache.batch_select_indices(rows)
+        self._edits.keep(rows)
+
+    def _advance(self, ids: Tensor, positions: Tensor) -> Float[Tensor, "batch vocab"]:
+        output = self._model.call(
+            input_ids=ids,
+            attention_mask=self._mask,
+            position_ids=positions,
+            cache=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return output.logits[:, -1]

@@ -1,0 +1,157 @@
+"""`load("smollm2")`: one table of prefixes, and every model verified before it is handed over."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from interp.errors import BadInput, LoadRefused, Unsupported
+from interp.models.source import EMBEDDED, hashes_of, locate, quiet_transformers
+
+if TYPE_CHECKING:
+    from interp.models.hooks import HooksModel
+
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a model is loaded.
+
+    Attributes:
+        dtype: Number format of the weights: float32, bfloat16 or float16.
+        device: Where it runs ("cpu", "cuda", "cuda:1"); None takes a GPU where there is one.
+        download: Whether the model hub may be asked.
+        allow_pickle: Whether pickled weights are accepted; reading them can run code.
+        trust_remote_code: Whether code that comes with the model may run.
+    """
+
+    dtype: str = "float32"
+    device: str | None = None
+    download: bool = False
+    allow_pickle: bool = False
+    trust_remote_code: bool = False
+
+
+def load(name: str, options: LoadOptions | None = None) -> HooksModel:
+    """Loads a model and verifies it.
+
+    Args:
+        name: `smollm2` (in a package), `tiny:llama` (random weights), a folder, a `.gguf` file, or a hub id
+            `owner/model`.
+        options: Dtype, device, and what is allowed.
+
+    Raises:
+        BadInput: There is no such file or folder, or an option has an unknown value.
+        LoadRefused: A load check failed, or the weights are pickled.
+        UnknownName: The name is of none of these forms.
+        Unsupported: The architecture is not known, or has no MLP blocks.
+    """
+    from interp.models.checks import verify
+
+    options = options or LoadOptions()
+    prefix, _, rest = name.partition(":")
+    model = (
+        PREFIXES[prefix](rest, name, options)
+        if rest and prefix in PREFIXES
+        else _load_named(name, name, options)
+    )
+    verify(model)
+    return model
+
+
+def model_names() -> list[str]:
+    """Names that `load` knows without a file: embedded and tiny models."""
+    from interp.models.tiny import ARCHITECTURES
+
+    return [*EMBEDDED, *(f"tiny:{name}" for name in ARCHITECTURES)]
+
+
+def _load_hooks(rest: str, _name: str, options: LoadOptions) -> HooksModel:
+    return _load_named(rest, rest, options)
+
+
+def _load_tiny(rest: str, _name: str, _options: LoadOptions) -> HooksModel:
+    from interp.models.tiny import tiny
+
+    return tiny(rest)
+
+
+PREFIXES: dict[str, Callable[[str, str, LoadOptions], Any]] = {"hooks": _load_hooks, "tiny": _load_tiny}
+"""What stands before a colon in a model's name."""
+
+
+def _load_named(source: str, name: str, options: LoadOptions) -> HooksModel:
+    if options.dtype not in DTYPES:
+        raise BadInput(f"There is no dtype {options.dtype!r}. Use one of: {', '.join(DTYPES)}.")
+    folder = locate(source, download=options.download, allow_pickle=options.allow_pickle)
+    module, tokenizer = _from_folder(folder, options)
+    return wrap(module, tokenizer, name=name, hashes=hashes_of(folder))
+
+
+def wrap(module: Any, tokenizer: Any, *, name: str, hashes: dict[str, str] | None = None) -> HooksModel:
+    """A transformers model and its tokenizer as a `HooksModel`; the module is frozen and put into evaluation.
+
+    Args:
+        module: A transformers causal language model.
+        tokenizer: Its tokenizer.
+        name: The name to show.
+        hashes: Hashes of its files; without them the weights in memory are hashed.
+
+    Raises:
+        Unsupported: The architecture is not known, or has no MLP blocks.
+    """
+    from interp.models.hooks import HooksModel
+    from interp.models.layout import layout_of
+
+    layout = layout_of(module)
+    module.eval().requires_grad_(False)
+    hashes = dict(
+        hashes or {"weights": _hash_in_memory(module), "config": _hash_text(module.config.to_json_string())}
+    )
+    hashes["template"] = _hash_text(str(tokenizer.chat_template))
+    fingerprint = _hash_text(repr(sorted({**hashes, "dtype": str(module.dtype)}.items())))
+    return HooksModel(name, fingerprint, module, tokenizer, layout, hashes)
+
+
+def _from_folder(folder: Path, options: LoadOptions) -> tuple[Any, Any]:
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    allowed = {"trust_remote_code": options.trust_remote_code, "local_files_only": True}
+    device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        with quiet_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(folder, **allowed)
+            module: Any = AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=getattr(torch, options.dtype),
+                use_safetensors=None if options.allow_pickle else True,
+                **allowed,
+            )
+        return module.to(device=device), tokenizer
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+        if "trust_remote_code" in str(error):
+            raise Unsupported(
+                f"{folder.name!r} brings its own model code, which runs only with --trust-remote-code."
+            ) from error
+        raise LoadRefused(f"transformers could not load {str(folder)!r}: {reason}") from error
+
+
+def _hash_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _hash_in_memory(module: Any) -> str:
+    import torch
+
+    digest = hashlib.sha256()
+    for key, tensor in sorted(module.state_dict().items()):
+        digest.update(key.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]

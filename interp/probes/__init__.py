@@ -1,0 +1,1 @@
+"""Probes: rules that say which draws to make next."""

@@ -1,0 +1,52 @@
+"""The noun: a probe proposes draws, the loop asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from interp.procedure import Procedure
+from interp.question import Attempt, Question
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One try that a probe wants made.
+
+    Attributes:
+        question: Id of the question to ask.
+        draw: Its number within probe and question; a number is never used twice.
+        procedure: How to ask.
+    """
+
+    question: str
+    draw: int
+    procedure: Procedure
+
+
+class Probe(Protocol):
+    """A rule that says which draws to make next, from nothing but the rows it has so far.
+
+    It is pure: the same history gives the same draws, in the same order. That is what lets a run which
+    was killed be replayed from its log.
+    """
+
+    @property
+    def name(self) -> str:
+        """Part of the key of each row it causes."""
+        ...
+
+    @property
+    def sees_verdicts(self) -> bool:
+        """Whether its draws depend on verdicts, and so on the gold answers."""
+        ...
+
+    def propose(self, questions: Sequence[Question], history: Sequence[Attempt]) -> Sequence[Draw]:
+        """The next draws, all to be asked before it is consulted again; empty when it is done.
+
+        Args:
+            questions: Every question of the task, in order.
+            history: This probe's rows so far, in the order in which it proposed them.
+        """
+        ...

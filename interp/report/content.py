@@ -1,0 +1,106 @@
+"""What a page is made of: plain frozen records, so that the page knows nothing about how they came to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Control:
+    """One number that a repair must be compared with.
+
+    Attributes:
+        label: Its name.
+        value: The number in words ("0.61", "p = 0.0003").
+        explanation: One line that says what it is.
+    """
+
+    label: str
+    value: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class BlockAnswer:
+    """What the model answers with one block silenced.
+
+    Attributes:
+        block: Label of the block ("block 14 silenced").
+        text: The answer as the model wrote it.
+        outcome: Verdict: right, wrong or unreadable.
+    """
+
+    block: str
+    text: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Example:
+    """One question with its deployed answer and the answers with blocks silenced.
+
+    Attributes:
+        heading: The column it stands in ("Repaired by block 14", "Broken by block 2").
+        id: Question id.
+        question: Its text.
+        gold: The accepted answer.
+        deployed: The deployed answer as the model wrote it.
+        deployed_outcome: Its verdict: right, wrong or unreadable.
+        answers: One row a silenced block.
+    """
+
+    heading: str
+    id: str
+    question: str
+    gold: str
+    deployed: str
+    deployed_outcome: str
+    answers: tuple[BlockAnswer, ...]
+
+
+@dataclass(frozen=True)
+class PageContent:
+    """Everything that a page shows.
+
+    Attributes:
+        title: Title of the page.
+        model: Name of the model.
+        task: Name of the task.
+        description: One line on the task.
+        command: The command that makes the run again.
+        headline: The verdict in one sentence.
+        sentences: The verdict in words; the headline may stand first and is not repeated.
+        facts: Label and value of the key numbers under the headline.
+        controls: The nulls and controls.
+        repair: The repair table, one row a block.
+        figures: Figures by name; a name is a file name made of small letters, digits and `_`.
+        examples: Questions that were repaired or broken; one column a heading, in order of appearance.
+        failure_set: Label and value of what is known of the failure set.
+        warnings: What a reader must know before believing the page.
+        plan: The run's plan.
+        environment: The run's environment.
+        files: Name and description of the files beside the page.
+    """
+
+    title: str
+    model: str
+    task: str
+    description: str
+    command: str
+    headline: str
+    sentences: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    controls: tuple[Control, ...]
+    repair: pl.DataFrame
+    figures: Mapping[str, go.Figure]
+    examples: tuple[Example, ...] = ()
+    failure_set: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[tuple[str, str], ...] = ()

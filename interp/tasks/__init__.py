@@ -1,0 +1,1 @@
+"""Tasks: questions with gold answers, how they are asked by default, and how answers are read."""

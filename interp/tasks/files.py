@@ -1,0 +1,90 @@
+"""Question files as tasks: load, and write back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from interp.errors import BadInput, BadQuestions
+from interp.procedure import Decoding, Prompt
+from interp.question import Question, seeded_order
+from interp.tasks.check import check_questions, summary
+from interp.tasks.rows import FORMATS
+from interp.tasks.task import ASKED, Task, is_binary
+
+__all__ = ["FORMATS", "load_file", "load_questions", "write_questions"]
+
+
+def load_questions(path: Path | str) -> tuple[Question, ...]:
+    """The questions of a file, in its order; a row that repeats an earlier one is left out.
+
+    A JSONL, CSV or Parquet file with the fields question and gold, and if wanted id, kind (number, choice or
+    text), choices, labels, candidates and subject. A gold may be a list of alternatives; in a CSV file a list
+    is written as JSON. Choices are put below the question, one a line. Values keep their spelling: "007",
+    "1e5" and "NA" stay as they are. A row without an id gets one from its text.
+
+    Raises:
+        BadInput: The file does not exist, cannot be opened, or is of no known format.
+        BadQuestions: Rows cannot be used; all are listed, at most ten of a kind, with file, line and field.
+    """
+    report = check_questions(path)
+    if report.usable:
+        return report.questions
+    head = f"{path} cannot be used: {_count(len(report.errors), 'error')} in {_count(report.n_rows, 'row')}."
+    raise BadQuestions(f"{head}\n{summary(report.errors)}")
+
+
+def load_file(path: Path | str, *, n: int | None = None, seed: int = 0, prompt: Prompt = ASKED) -> Task:
+    """A question file as a task.
+
+    Args:
+        path: The file.
+        n: How many of its questions, drawn by the seed; all, in the file's order, unless given.
+        seed: Which sample; seeds of different parity share no question while n is at most half of the file.
+        prompt: What stands around a question.
+
+    Raises:
+        BadInput: The file cannot be read, or has fewer than n questions.
+        BadQuestions: Rows cannot be used.
+    """
+    questions = load_questions(path)
+    if n is not None and n > len(questions):
+        raise BadInput(f"{path} has only {len(questions)} different questions, not {n}; ask for fewer.")
+    if n is not None:
+        questions = _sample(questions, seed)[:n]
+    task = Task(
+        str(path),
+        questions,
+        decoding=Decoding(max_new_tokens=32, stop=("\n",)),
+        description=f"{len(questions)} questions from {Path(path).name}.",
+        binary=is_binary(questions),
+    )
+    return task.with_prompt(prompt)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _sample(questions: Sequence[Question], seed: int) -> tuple[Question, ...]:
+    """All questions in a seeded order; an odd seed begins with the half that an even one ends with."""
+    by_id = {question.id: question for question in questions}
+    ranked = seeded_order([*by_id], -1)
+    middle = (len(ranked) + 1) // 2
+    halves = (ranked[:middle], ranked[middle:])
+    order = [i for half in (seed % 2, 1 - seed % 2) for i in seeded_order(halves[half], seed)]
+    return tuple(by_id[i] for i in order)
+
+
+def write_questions(path: Path | str, questions: Iterable[Question]) -> None:
+    """Writes questions as JSONL that `load_questions` reads back as they are.
+
+    Raises:
+        BadInput: The file cannot be written.
+    """
+    lines = [json.dumps(question.to_json(), ensure_ascii=False) + "\n" for question in questions]
+    try:
+        Path(path).write_text("".join(lines), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise BadInput(f"Cannot write {path}: {error.strerror}.") from error

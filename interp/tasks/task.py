@@ -85,21 +85,12 @@ class Task:
     def grade(
         self, question: Question, completion_text: str, finish: Literal["stop", "length"] = "stop"
     ) -> Verdict:
-        """Reads a completion as the answer to a question.
+        """Reads a completion as the answer to a question; the prompt's answer prefix is part of it.
 
-        The answer is the prompt's answer prefix with what the model wrote after it: in "The answer is" and
-        "3, since 8 is more." the cue stands in the prefix. The span counts from the start of the completion.
+        In "The answer is" and "3, since 8 is more." the cue stands in the prefix. The span counts in the
+        completion.
         """
-        prefix = self.prompt.answer_prefix
-        if not prefix or not completion_text.strip():
-            return grade(question, completion_text, finish)
-        verdict = grade(question, prefix + completion_text, finish)
-        if verdict.span is None:
-            return verdict
-        start, end = (max(0, offset - len(prefix)) for offset in verdict.span)
-        if start == end:  # what was read stands in the prefix: the model did not say it
-            return grade(question, completion_text, finish)
-        return replace(verdict, span=(start, end))
+        return grade(question, completion_text, finish, prefix=self.prompt.answer_prefix)
 
 
 def is_binary(questions: Sequence[Question]) -> bool:

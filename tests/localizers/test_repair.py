@@ -15,7 +15,8 @@ from interp.errors import BadFailureSet, BadInput
 from interp.localizers.localization import Share
 from interp.localizers.locate import localize_repair
 from interp.localizers.outcomes import outcome_matrix
-from interp.localizers.repair import COLUMNS, repair_table, running_best
+from interp.localizers.repair import COLUMNS, repair_table
+from interp.localizers.running import RunningRepair
 from interp.question import FailureSet
 from interp.stats import mover, wilson
 
@@ -201,13 +202,20 @@ def test_failure_sets_that_show_nothing_are_refused():
         repair_table(ROWS, QUESTIONS[:50], FAILURES)
 
 
-def test_running_best_follows_the_log():
-    assert running_best([], FAILURES) is None
-    assert running_best([row for row in ROWS if row.draw == 0], FAILURES) is None
-    assert running_best(ROWS, FAILURES) == (2, 1.0, 40)
+def running(rows) -> RunningRepair:
+    counter = RunningRepair()
+    counter.add(rows)
+    return counter
+
+
+def test_running_repair_follows_the_log():
+    assert running([]).best is None
+    assert str(running([row for row in ROWS if row.draw == 0])) == ""
+    assert running(ROWS).best == (2, 40, 40)
     first = [row for row in ROWS if row.question == FAILURES.failures[0]]
-    assert running_best(first[:3], FAILURES) == (0, 0.0, 1)
-    assert running_best(first[:4], FAILURES) == (2, 1.0, 1)
+    assert running(first[:3]).best == (0, 0, 1)
+    assert running(first[:4]).best == (2, 1, 1)
+    assert str(running(first[:4])) == "block 2 repairs 1 of 1 so far"
 
 
 def test_localization_numbers_match_the_table(table):

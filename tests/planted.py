@@ -1,0 +1,34 @@
+"""A tiny model with a known guilty block, and questions whose gold answers are what it says without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from interp.intervention import silence
+from interp.procedure import Decoding, Procedure, Prompt, Request
+from interp.question import Kind, Question
+from interp.tasks.task import Task
+
+if TYPE_CHECKING:
+    from interp.models.hooks import HooksModel
+
+TEXTS = [f"Which word comes after {a}{b}?" for a in "abcdefghijkl" for b in "mnopq"]
+PROCEDURE = Procedure(Prompt(answer_prefix="It is "), Decoding(1))
+CHOICES = tuple(f"the letter {letter}" for letter in "abcdefghijklmnopqrstuvwxyz")
+
+
+def planted(layer: int) -> tuple[HooksModel, Task]:
+    """The model and the task."""
+    from interp.models.tiny import plant, tiny
+
+    model = tiny("llama")
+    prompts = [model.render(text, PROCEDURE.prompt).tokens for text in TEXTS]
+    model = plant(model, prompts, layer=layer)
+    clean = replace(PROCEDURE, interventions=(silence(layer),))
+    answers = [c.text for c in model.generate([Request(text, clean) for text in TEXTS])]
+    questions = tuple(
+        Question(f"q{i:02}", text, Kind.CHOICE, (answer.upper(),), choices=CHOICES)
+        for i, (text, answer) in enumerate(zip(TEXTS, answers, strict=True))
+    )
+    return model, Task("planted", questions, PROCEDURE.prompt, PROCEDURE.decoding)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from interp.errors import BadInput, InterpError
 
@@ -20,7 +21,20 @@ if TYPE_CHECKING:
     from interp.localized import LocalizeRun
     from interp.tasks.task import Task
 
+
+class _Interruptible(TyperGroup):
+    """Commands that say how to go on when they are stopped; typer alone would leave without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print(f"\ninterp: stopped. Nothing is lost; to go on: {_again()}", file=sys.stderr)
+            raise SystemExit(130) from None
+
+
 app = typer.Typer(
+    cls=_Interruptible,
     help="What could a model have answered, what does it answer, and which block stands in between?",
     no_args_is_help=True,
     add_completion=False,
@@ -35,9 +49,6 @@ def main() -> None:
     except InterpError as error:
         print(f"interp: {' '.join(str(error).split())}", file=sys.stderr)
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print(f"\ninterp: stopped. Nothing is lost; to go on: {_again()}", file=sys.stderr)
-        raise SystemExit(130) from None
 
 
 @app.command()
@@ -54,7 +65,7 @@ def localize(
     max_failures: Annotated[int, typer.Option(help="most failures to sweep over; 0 takes all")] = 48,
     max_successes: Annotated[int, typer.Option(help="most successes; 0 takes as many as failures")] = 0,
     seed: Annotated[int, typer.Option(help="seed of questions, halves and permutations")] = 0,
-    batch_size: Annotated[int, typer.Option(help="rows a batch; 0 takes about 64")] = 0,
+    batch_size: Annotated[int, typer.Option(help="rows a batch; 0 takes about 256")] = 0,
     system: Annotated[str | None, typer.Option(help="system text, in place of the task's")] = None,
     answer_prefix: Annotated[str | None, typer.Option(help="text with which the answer is begun")] = None,
     examples: Annotated[Path | None, typer.Option(help="question file with few-shot examples")] = None,
@@ -172,15 +183,18 @@ def _one_of(option: str, value: str, known: Sequence[str]) -> Any:
 
 
 def _print_localization(run: LocalizeRun) -> None:
-    """The ranking, the verdict in words, and where the page is."""
+    """The ranking, what it is compared with, the verdict in words, and where the page is."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from interp.report.controls import compared_rows
+
     found, repair = run.localization, run.repair()
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
+    terminal = sys.stdout.isatty()
+    console = Console(highlight=False, width=None if terminal else 110)
     table = Table(
-        "block", "repairs", "95%", "keeps", "net gain", "commonest position", "unreadable",
+        "MLP", "repairs", "95%", "keeps", "net gain", "mostly named", "unreadable",
         title=f"{found.n_failures_asked} failures, {found.n_successes_asked} successes",
     )  # fmt: skip
     marked = {found.best_repair.layer: "repairs most", found.best_net_gain.layer: "gains most"}
@@ -194,25 +208,39 @@ def _print_localization(run: LocalizeRun) -> None:
         table.add_row(
             Text(name.rstrip(), style="bold" if row["layer"] in marked else ""),
             f"{row['repair']:.2f}",
-            f"{row['repair_low']:.2f}-{row['repair_high']:.2f}",
+            Text(f"[{row['repair_low']:.2f}, {row['repair_high']:.2f}]"),
             f"{row['retention']:.2f}",
             f"{row['net_gain']:+.2f}",
-            _shift(row, "position") or _shift(row, "answer"),
+            Text(_mostly_named(row)),
             f"{row['n_unreadable_before']} -> {row['n_unreadable_after']}",
         )
     console.print(table)
+    compared = Table("compared with", "repairs", "95%", "keeps", "net gain", "accuracy")
+    for other in (row for row in compared_rows(found) if not row.mark):
+        numbers = [other.repair.text, other.repair.interval, other.retention.text, other.net_gain.text]
+        cells = [f"{other.label} ({other.role})", *numbers, other.accuracy]
+        compared.add_row(*(Text(cell.replace("−", "-")) for cell in cells))
+    console.print(compared)
     for warning in run.warnings:
-        console.print(Text(f"Note: {warning}"))
+        console.print(Text(f"Note: {warning}"), soft_wrap=not terminal)
     console.print()
     for sentence in found.sentences:
-        console.print(Text(sentence, style="bold" if sentence == found.headline else ""))
+        style = "bold" if sentence == found.headline else ""
+        console.print(Text(sentence, style=style), soft_wrap=not terminal)
     console.print()
     console.print(Text(f"Page: {run.page}"), soft_wrap=True)
 
 
-def _shift(row: dict[str, Any], what: str) -> str:
-    before, after = row[f"{what}_share_before"], row[f"{what}_share_after"]
-    return "" if before is None or after is None else f"{before:.2f} -> {after:.2f}"
+def _mostly_named(row: dict[str, Any]) -> str:
+    """The commonest place among the answers named, else the commonest answer; with shares."""
+    from interp.report.rows import ordinal
+
+    if row["position_share_before"] is None or row["position_share_after"] is None:
+        before, after, what = repr(row["answer_before"]), repr(row["answer_after"]), "answer"
+    else:
+        before, after = ordinal(row["position_before"]), ordinal(row["position_after"])
+        what = "position"
+    return f"{before} {row[f'{what}_share_before']:.2f} -> {after} {row[f'{what}_share_after']:.2f}"
 
 
 def _again() -> str:

@@ -124,4 +124,5 @@ def _scope_suffix(scope: Scope) -> str:
 
 
 def _number(value: float) -> str:
+    value = float(value) + 0.0  # an int is a factor too, and -0.0 is 0
     return f"{value:.0f}" if value.is_integer() else repr(value)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from interp.errors import BadInput
+from interp.errors import BadFailureSet, BadInput
 from interp.execute import Watcher, execute
 from interp.intervention import Scope
 from interp.localized import ATTRIBUTION, LENS, VERB, LocalizeRun
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 RULES = ("wrong", "unreadable", "not-right")
 ABLATIONS = ("zero", "mean")
 PACKAGES = ("interp", "numpy", "polars", "tokenizers", "torch", "transformers")
-N_ROWS = 64
+N_ROWS = 256
 """Rows that a batch aims at: as many whole questions, each with its control and blocks, as fit."""
 
 
@@ -49,7 +49,7 @@ class LocalizePlan:
         seed: Seed of the choice of questions, of the halves and of the permutations.
         max_failures: Most failures to sweep over; None takes all.
         max_successes: Most successes; None takes as many as failures.
-        batch_size: Rows a batch; None takes about 64, in whole questions.
+        batch_size: Rows a batch; None takes about 256, in whole questions.
     """
 
     failures: str = "wrong"
@@ -61,24 +61,40 @@ class LocalizePlan:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuses unknown words and empty batches.
+        """Refuses unknown words, empty batches, and caps under which nothing can be measured.
 
         Raises:
-            BadInput: The ablation is unknown, or a batch would be empty.
+            BadInput: Scope or ablation is unknown, a batch would be empty, or a cap is too small.
         """
+        if self.scope not in set(Scope):
+            raise BadInput(f"There is no scope {str(self.scope)!r}. Use one of: {', '.join(Scope)}.")
+        object.__setattr__(self, "scope", Scope(self.scope))
         if self.ablation not in ABLATIONS:
             raise BadInput(f"There is no ablation {self.ablation!r}. Use one of: {', '.join(ABLATIONS)}.")
         if self.batch_size is not None and self.batch_size < 1:
             raise BadInput(f"A batch needs at least one row, got {self.batch_size}.")
+        if self.max_failures is not None and self.max_failures < 2:
+            raise BadInput(f"Two halves need at least 2 failures, got max_failures={self.max_failures}.")
+        if self.max_successes is not None and self.max_successes < 1:
+            raise BadInput(
+                f"At least 1 success must be kept in view, got max_successes={self.max_successes}."
+            )
 
     @property
     def rule(self) -> Any:
         """The rule of the failure set: its name, or the ids that a file lists.
 
         Raises:
-            BadFailureSet: The file cannot be read or holds no id.
+            BadFailureSet: It is no rule and no file, or the file cannot be read or holds no id.
         """
-        return self.failures if self.failures in RULES else read_failure_file(self.failures)
+        if self.failures in RULES:
+            return self.failures
+        if not Path(self.failures).exists():
+            raise BadFailureSet(
+                f"{self.failures!r} is no failure rule ({', '.join(RULES)}), and there is no such file of "
+                "question ids."
+            )
+        return read_failure_file(self.failures)
 
 
 def localize(
@@ -219,6 +235,8 @@ def _attribute(
         watcher.stage("attribution", len(partings), 0)
     run.write_table(ATTRIBUTION, attribution_table(model, partings, ablation))
     run.write_table(LENS, lens_table(model, partings))
+    if watcher is not None:
+        watcher.stage("attribution", len(partings), len(partings))
 
 
 def _write_readings(localized: LocalizeRun) -> None:

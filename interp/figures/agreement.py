@@ -45,7 +45,7 @@ def agreement(blocks: pl.DataFrame, agreement: pl.DataFrame, *, title: str | Non
     figure.update_xaxes(
         title_text="Logits toward gold if silenced", nticks=5, zeroline=True, zerolinecolor=theme.AXIS
     )
-    note = "One dot an MLP block; the overlap is the share of the same blocks among the k highest of both."
+    note = "One dot an MLP block; top k: the share of the k highest that both have in common."
     theme.layout(figure, title or _headline(methods), note, height=380)
     return figure.update_layout(margin={"t": theme.TITLE_MARGIN + 58})
 
@@ -79,7 +79,7 @@ def _add_method(figure: go.Figure, blocks: pl.DataFrame, method: str, column: in
         textposition="top center",
         textfont={"color": theme.accents(layers, blocks), "size": 12},
         customdata=[[layer] for layer in layers],
-        hovertemplate="<b>MLP block %{customdata[0]}</b><br>%{x:+.2f} logits expected<br>"
+        hovertemplate="<b>MLP %{customdata[0]}</b><br>%{x:+.2f} logits expected<br>"
         "repairs %{y:.2f}<extra></extra>",
         name=theme.label(method),
         cliponaxis=False,
@@ -91,8 +91,10 @@ def _add_method(figure: go.Figure, blocks: pl.DataFrame, method: str, column: in
 def _add_heading(figure: go.Figure, method: dict[str, float], column: int) -> None:
     """Writes method, Spearman correlation and overlaps above a panel."""
     suffix = "" if column == 1 else str(column)
-    overlaps = " · ".join(
-        f"top {k}: {theme.fraction(method[f'overlap_{k}'])}" for k in _OVERLAPS if f"overlap_{k}" in method
+    known = [k for k in _OVERLAPS if f"overlap_{k}" in method]
+    tops, shares = (
+        ", ".join(map(str, known)),
+        ", ".join(theme.fraction(method[f"overlap_{k}"]) for k in known),
     )
     name = theme.label(_NAMES.get(str(method["method"]), str(method["method"])))
     figure.add_annotation(
@@ -104,6 +106,6 @@ def _add_heading(figure: go.Figure, method: dict[str, float], column: int) -> No
         xanchor="left",
         yanchor="bottom",
         align="left",
-        text=f"<b>{name}</b><br>Spearman {theme.signed(method['spearman'])}<br>overlap {overlaps}",
+        text=f"<b>{name}</b><br>Spearman {theme.signed(method['spearman'])}<br>top {tops}: {shares}",
         font={"color": theme.SOFT_INK, "size": 12},
     )

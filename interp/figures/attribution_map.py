@@ -21,7 +21,8 @@ def attribution_map(
     Both maps show how silencing a block is expected to move the logit difference gold - given: direct
     attribution is therefore shown with its sign turned (what a block wrote is taken away). Teal says that
     silencing favours the gold answer, purple that it favours the given one. A colour scale ends where
-    single extreme blocks would wash out the others; the number under the pointer is never cut.
+    single extreme blocks would wash out the others; its ends then carry ≤ and ≥, and the number under the
+    pointer is never cut.
 
     Args:
         attribution: One row a layer and point ("mlp_out", "attn_out"): `layer`, `point`, and the means
@@ -55,7 +56,7 @@ def attribution_map(
     figure.update_xaxes(title_text="Layer", row=n_top + 2)
     note = "Teal: silencing the block favours the gold answer. Purple: it favours the given one."
     theme.layout(figure, title or "What attribution says of the same blocks", note, height=320 + 140 * n_top)
-    return figure.update_layout(margin={"t": theme.TITLE_MARGIN + 26, "r": 76})
+    return figure.update_layout(margin={"t": theme.TITLE_MARGIN + 26, "r": 88})
 
 
 def _add_repair(figure: go.Figure, repair: pl.DataFrame) -> None:
@@ -69,7 +70,7 @@ def _add_repair(figure: go.Figure, repair: pl.DataFrame) -> None:
         customdata=[
             (theme.fraction(r["repair"]), theme.signed(r["net_gain"])) for r in rows.iter_rows(named=True)
         ],
-        hovertemplate="<b>MLP block %{x}</b><br>repairs %{customdata[0]}<br>"
+        hovertemplate="<b>MLP %{x}</b><br>repairs %{customdata[0]}<br>"
         "net gain %{customdata[1]}<extra></extra>",
         name="repair",
         row=1,
@@ -114,7 +115,9 @@ def _add_map(
     sign = -1.0 if method == "direct" else 1.0
     found = {(r["layer"], r["point"]): r[method] for r in attribution.iter_rows(named=True)}
     values = [[_turned(found.get((layer, point)), sign) for layer in layers] for point, _ in _ROWS]
-    limit = _limit([v for line in values for v in line if v is not None])
+    sizes = [abs(v) for line in values for v in line if v is not None]
+    limit = _limit(sizes)
+    beyond = ("≤ ", "≥ ") if max(sizes, default=0.0) > limit else ("", "")
     what = "taken away: %{z:+.2f} logits" if method == "direct" else "estimate if silenced: %{z:+.2f} logits"
     figure.add_heatmap(
         x=layers,
@@ -133,10 +136,10 @@ def _add_map(
             "y": _middle(figure, row),
             "x": 1.01,
             "tickvals": [-limit, 0, limit],
-            "ticktext": [theme.signed(-limit), "0", theme.signed(limit)],
+            "ticktext": [beyond[0] + theme.signed(-limit), "0", beyond[1] + theme.signed(limit)],
             "tickfont": {"size": 11, "color": theme.SOFT_INK},
         },
-        hovertemplate=f"<b>%{{y}} block %{{x}}</b><br>{what}<extra></extra>",
+        hovertemplate=f"<b>%{{y}} %{{x}}</b><br>{what}<extra></extra>",
         name=method,
         row=row,
         col=1,
@@ -149,7 +152,7 @@ def _turned(value: float | None, sign: float) -> float | None:
 
 def _limit(values: list[float]) -> float:
     """The end of a colour scale: the largest value, unless a few values lie far outside the others."""
-    sizes = sorted(abs(v) for v in values)
+    sizes = sorted(values)
     if not sizes or sizes[-1] == 0:
         return 1.0
     usual = sizes[int(0.9 * (len(sizes) - 1))]

@@ -43,9 +43,9 @@ def block_ranking(repair: pl.DataFrame, *, title: str | None = None, n_top: int 
     _add_marks(figure, rows, most, gains)
     _set_axes(figure, rows)
     headline = (
-        f"Block {most} comes first by repair and by net gain"
+        f"MLP {most} comes first by repair and by net gain"
         if most == gains
-        else f"By repair block {most} comes first, by net gain block {gains}"
+        else f"By repair MLP {most} comes first, by net gain MLP {gains}"
     )
     shown = "" if rows.height == repair.height else f"The first {rows.height} of {repair.height} blocks. "
     note = f"{shown}One row a silenced MLP block, ranked by repair; whiskers are 95% Wilson intervals."
@@ -97,7 +97,7 @@ def _add_interval_panel(
             (r["layer"], r[counts[0]], r[counts[1]], theme.interval(r[f"{name}_low"], r[f"{name}_high"]))
             for r in rows.iter_rows(named=True)
         ],
-        hovertemplate=f"<b>MLP block %{{customdata[0]}}</b><br>{name} %{{x:.2f}} %{{customdata[3]}}<br>"
+        hovertemplate=f"<b>MLP %{{customdata[0]}}</b><br>{name} %{{x:.2f}} %{{customdata[3]}}<br>"
         "%{customdata[1]} of %{customdata[2]}<extra></extra>",
         name=name,
         cliponaxis=False,
@@ -114,7 +114,7 @@ def _add_net_gain(figure: go.Figure, rows: pl.DataFrame, colours: list[str]) -> 
         orientation="h",
         marker={"color": [theme.WHISKER if c == theme.DOT else c for c in colours], "line": {"width": 0}},
         customdata=[(r["layer"], theme.signed(r["net_gain"])) for r in rows.iter_rows(named=True)],
-        hovertemplate="<b>MLP block %{customdata[0]}</b><br>net gain %{customdata[1]}<extra></extra>",
+        hovertemplate="<b>MLP %{customdata[0]}</b><br>net gain %{customdata[1]}<extra></extra>",
         name="net_gain",
         row=1,
         col=3,
@@ -142,7 +142,7 @@ def _add_marks(figure: go.Figure, rows: pl.DataFrame, most: int, gains: int) -> 
                 text=text,
                 xanchor="right" if to_left else "left",
                 xshift=-5 if to_left else 5,
-                font={"color": colour, "size": 12},
+                font={"color": colour, "size": 11},
                 row=1,
                 col=column,
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import plotly.graph_objects as go
 import polars as pl
 from plotly.subplots import make_subplots
@@ -15,7 +17,10 @@ _ANSWERS = (
 
 
 def lens_trace(lens: pl.DataFrame, *, title: str | None = None) -> go.Figure:
-    """Log probability of gold and given over depth, and the share of failures in which gold leads.
+    """Probability of gold and given over depth, and the share of failures in which gold leads.
+
+    The log probabilities of the table are drawn as probabilities: where the lens reads nothing yet they lie
+    tens of nats below zero, and would press flat the end, where the two answers part.
 
     Args:
         lens: One row a depth (`layer`: the number of blocks already applied): `gold_median`, `gold_low`,
@@ -44,7 +49,7 @@ def lens_trace(lens: pl.DataFrame, *, title: str | None = None) -> go.Figure:
     figure.update_xaxes(range=[first - 0.3, last + 0.17 * (last - first)], showgrid=False)
     figure.update_xaxes(tickvals=_ticks(first, last))
     figure.update_xaxes(title_text="Blocks already applied", row=2)
-    figure.update_yaxes(title_text="Log probability", row=1)
+    figure.update_yaxes(title_text="Probability", rangemode="tozero", row=1)
     figure.update_yaxes(range=[0, 1.02], tickvals=[0, 0.5, 1], row=2)
     note = "Median over the failures; the bands hold the middle half of them."
     theme.layout(figure, title or headline, note, height=430)
@@ -66,7 +71,7 @@ def _add_answer(figure: go.Figure, rows: pl.DataFrame, name: str, text: str, col
     layers = rows["layer"].to_list()
     figure.add_scatter(
         x=[*layers, *reversed(layers)],
-        y=[*rows[f"{name}_high"].to_list(), *reversed(rows[f"{name}_low"].to_list())],
+        y=[*_probabilities(rows, f"{name}_high"), *reversed(_probabilities(rows, f"{name}_low"))],
         mode="none",
         fill="toself",
         fillcolor=band,
@@ -77,7 +82,7 @@ def _add_answer(figure: go.Figure, rows: pl.DataFrame, name: str, text: str, col
     )
     figure.add_scatter(
         x=layers,
-        y=rows[f"{name}_median"].to_list(),
+        y=_probabilities(rows, f"{name}_median"),
         mode="lines",
         line={"color": colour, "width": 2.5},
         hovertemplate="%{y:.2f}",
@@ -87,13 +92,21 @@ def _add_answer(figure: go.Figure, rows: pl.DataFrame, name: str, text: str, col
     )
 
 
-def _add_names(figure: go.Figure, end: dict[str, float]) -> None:
+def _probabilities(rows: pl.DataFrame, column: str) -> list[float | None]:
+    return [_probability(value) for value in rows[column]]
+
+
+def _probability(logprob: float | None) -> float | None:
+    return None if logprob is None else math.exp(logprob)
+
+
+def _add_names(figure: go.Figure, end: dict[str, float | None]) -> None:
     """Names each line at its end, apart from each other."""
     above = "gold" if (end["gold_median"] or 0) >= (end["given_median"] or 0) else "given"
     for name, _, colour, _ in _ANSWERS:
         figure.add_annotation(
             x=end["layer"],
-            y=end[f"{name}_median"],
+            y=_probability(end[f"{name}_median"]),
             text=f"<b>{name}</b>",
             xanchor="left",
             yanchor="bottom" if name == above else "top",
@@ -149,8 +162,8 @@ def _add_overtaking(figure: go.Figure, depth: int) -> None:
         x=depth,
         xref="x",
         yref="y domain",
-        y=0.02,
-        yanchor="bottom",
+        y=0.98,
+        yanchor="top",
         xanchor="right",
         xshift=-6,
         align="right",

@@ -12,8 +12,11 @@ from interp.figures import theme
 _NUMBERED = 0.15
 """Blocks that repair or break at least this share carry their number; the others are small dots."""
 
+_TEXT_WIDTH = 0.32
+"""Width of the explanation of the dotted line, in units of the retention axis."""
+
 _HOVER = (
-    "<b>MLP block %{customdata[0]}</b><br>repairs %{y:.2f} %{customdata[1]}<br>"
+    "<b>MLP %{customdata[0]}</b><br>repairs %{y:.2f} %{customdata[1]}<br>"
     "keeps %{x:.2f} %{customdata[2]}<br>net gain %{customdata[3]}<extra></extra>"
 )
 
@@ -36,6 +39,7 @@ def repair_against_retention(
     figure = go.Figure()
     if totals is not None and min(totals) > 0:
         _add_break_even(figure, *totals)
+        _explain_break_even(figure, repair)
     plain = repair.filter(~pl.col("layer").is_in([most, gains])).sort("layer", descending=True)
     stands_out = (pl.col("repair") >= _NUMBERED) | (pl.col("retention") <= 1 - _NUMBERED)
     _add_blocks(figure, plain.filter(~stands_out.fill_null(value=True)), theme.DOT, size=8)
@@ -48,7 +52,7 @@ def repair_against_retention(
     figure.update_yaxes(
         range=[-0.05, 1.1], dtick=0.2, title_text="Repair: failures now right", tickformat=".1f"
     )
-    note = "Each dot is one silenced MLP block. Good blocks lie at the top right; whiskers are 95% intervals."
+    note = "One dot a silenced MLP block, the best at the top right; whiskers are 95% intervals."
     return theme.layout(figure, title or theme.headline(repair), note, height=480)
 
 
@@ -110,12 +114,12 @@ def _add_name(figure: go.Figure, row: dict[str, Any], colour: str, best: tuple[b
     figure.add_annotation(
         x=row["retention_high" if at_right else "retention_low"],
         y=row["repair"],
-        text=f"<b>Block {row['layer']} {role}</b><br>repairs {theme.fraction(row['repair'])} {keeps} "
+        text=f"<b>MLP {row['layer']} {role}</b><br>repairs {theme.fraction(row['repair'])} {keeps} "
         f"{theme.fraction(row['retention'])}",
         align="left" if at_right else "right",
         xanchor="left" if at_right else "right",
         xshift=8 if at_right else -8,
-        font={"color": colour, "size": 13},
+        font={"color": colour, "size": 13, "shadow": theme.HALO},
     )
 
 
@@ -140,12 +144,19 @@ def _add_break_even(figure: go.Figure, n_failures: int, n_successes: int) -> Non
         hoverinfo="skip",
         name="break-even",
     )
+
+
+def _explain_break_even(figure: go.Figure, repair: pl.DataFrame) -> None:
+    """Says what the line means, at the left, at the height that is farthest from any dot."""
+    dots = repair.filter(pl.col("retention").fill_nan(None) < _TEXT_WIDTH)["repair"].to_list()
+    heights = (0.04, 0.2, 0.35, 0.5, 0.65, 0.8)
+    room = {y: min((abs(dot - y - 0.06) for dot in dots), default=1.0) for y in heights}
     figure.add_annotation(
         x=0.02,
-        y=0.02,
+        y=max(heights, key=lambda y: round(min(room[y], 0.15), 2)),
         xanchor="left",
         yanchor="bottom",
         align="left",
-        text="Below the dotted line a block<br>breaks more answers than it repairs",
-        font={"color": theme.SOFT_INK, "size": 11.5},
+        text="Below the dotted line<br>more answers break<br>than are repaired",
+        font={"color": theme.SOFT_INK, "size": 11.5, "shadow": theme.HALO},
     )

@@ -31,6 +31,8 @@ GOLD_BAND = "rgba(0,121,107,0.15)"
 GIVEN = "#8e3b8a"
 GIVEN_BAND = "rgba(142,59,138,0.15)"
 LOSS_AREA = "#f7f4f1"
+HALO = "0 0 3px #ffffff, 0 0 3px #ffffff, 0 0 3px #ffffff"
+"""Text shadow that keeps a label readable where a line passes behind it."""
 
 _DIVERGING_LOW = "#b884b6"
 _DIVERGING_MIDDLE = "#f7f7f7"
@@ -53,6 +55,7 @@ DARK = {
     GIVEN: "#d88bd3",
     GIVEN_BAND: "rgba(216,139,211,0.18)",
     LOSS_AREA: "#1d1c1d",
+    HALO: "0 0 3px #15181e, 0 0 3px #15181e, 0 0 3px #15181e",
     _DIVERGING_LOW: "#a361a0",
     _DIVERGING_MIDDLE: "#20252d",
     _DIVERGING_HIGH: "#3f9f90",
@@ -175,10 +178,10 @@ def headline(blocks: pl.DataFrame) -> str:
     if not positive(blocks, "repair"):
         return "No block repairs a failure"
     if not positive(blocks, "net_gain"):
-        return f"Block {most} repairs most, but no block gains"
+        return f"MLP {most} repairs most, but no block gains"
     if most == gains:
-        return f"Block {most} repairs most and gains most"
-    return f"Block {most} repairs most, but block {gains} gains most"
+        return f"MLP {most} repairs most and gains most"
+    return f"MLP {most} repairs most, but MLP {gains} gains most"
 
 
 def positive(blocks: pl.DataFrame, column: str) -> bool:

@@ -6,7 +6,6 @@ Fractions have two decimals, intervals are 95 percent, blocks and layers are cou
 from __future__ import annotations
 
 from interp.localizers import conclusion as rules
-from interp.localizers.answers import AnswerShift
 from interp.localizers.chance import Constant
 from interp.localizers.localization import Block, CrossFitted, Evidence, Finding, Localization
 
@@ -37,27 +36,29 @@ def _too_few(e: Evidence) -> list[str]:
     return [
         f"Too few questions to name a block: {_count(e.n_failures_asked, 'failure')} and "
         f"{_count(e.n_successes_asked, 'success')}; at least {rules.MIN_QUESTIONS} of each are needed.",
-        f"As a hint only: {_repair_and_retention(e.best_repair)}; it repairs most.",
+        f"As a hint only, of the block that repairs most: {_measured(e.best_repair)}.",
         _smallest_visible(e),
     ]
 
 
 def _repairs(e: Evidence) -> list[str]:
-    best, layers = e.best_net_gain, e.held_out_net_gain.layers
-    said = [f"The block to silence is {_name(best)}: {_held_out(e)}."]
-    if set(layers) != {best.layer}:
-        said.append(
-            f"The two halves choose blocks {layers[0]} and {layers[1]}, so the held-out numbers are those of "
-            f"the choice; on all questions asked {_repair_and_retention(best)}, {_accuracy(e, best)}."
-        )
+    best, held_out = e.best_net_gain, e.held_out_net_gain
+    shares = f"{held_out.repair} of the failures and keeps {held_out.retention} of the successes"
+    if set(held_out.layers) == {best.layer}:
+        said = [f"Silencing {_name(best)} helps: held out, it repairs {shares}."]
+    else:
+        said = [
+            f"Silencing a block helps: held out, the choice by net gain repairs {shares}.",
+            f"The halves choose {_halves(held_out)}; over all questions asked {_name(best)} gains most.",
+            f"{_measured(best)}.",
+        ]
+    said.append(
+        f"Held out, accuracy goes from {e.accuracy_before:.2f} to {held_out.accuracy_after:.2f}, "
+        f"a gain of {_gain(held_out)}."
+    )
     if e.best_repair.layer == best.layer:
-        return [*said, f"It is also the block that repairs most, {best.repair} of all failures asked."]
-    return [
-        *said,
-        "The block that repairs most is not the block to silence: "
-        f"{_repair_and_retention(e.best_repair, 'but')}, {_accuracy(e, e.best_repair)}.",
-        *_shift(e.repair_shift),
-    ]
+        return [*said, f"{_name(best)} also repairs most, {best.repair} of all failures asked."]
+    return [*said, f"The block that repairs most is not the block to silence: {_most(e)}", *_shift(e)]
 
 
 def _no_repair(e: Evidence) -> list[str]:
@@ -65,45 +66,58 @@ def _no_repair(e: Evidence) -> list[str]:
         f"No block repairs more than chance: the best of {e.n_blocks}, {_name(e.best_repair)}, repairs "
         f"{e.best_repair.repair} of the failures ({format_p(e.nulls.max_repair.p)}).",
         _smallest_visible(e),
+        _most(e),
     ]
 
 
 def _answer_shift(e: Evidence) -> list[str]:
     to = "position" if rules.shifts_position(e.repair_shift) else "answer"
-    return [
-        f"{_repair_and_retention(e.best_repair, 'but')}: it repairs by shifting the answers to one {to}.",
-        *_shift(e.repair_shift),
-        *_no_block(e),
-    ]
+    return [f"{_headline(e)}: it shifts the answers to one {to}.", *_why(e)]
 
 
 def _breaks_as_much(e: Evidence) -> list[str]:
-    return [
-        f"{_repair_and_retention(e.best_repair, 'but')}: no block mends more than it breaks.",
-        *_no_block(e),
-    ]
+    return [f"{_headline(e)}; held out, silencing breaks as much as it repairs.", *_why(e)]
 
 
 def _unconfirmed(e: Evidence) -> list[str]:
-    return [
-        f"{_repair_and_retention(e.best_repair)}: more than chance repairs, but that silencing a block helps "
-        "is not confirmed.",
-        *_no_block(e),
-    ]
+    return [f"{_headline(e)}; no block is confirmed to help.", *_why(e)]
+
+
+def _why(e: Evidence) -> list[str]:
+    return [_most(e), *_shift(e), *_no_block(e)]
+
+
+def _headline(e: Evidence) -> str:
+    """The block that repairs most in a few words; its intervals follow in the next sentence."""
+    best = e.best_repair
+    joint = "and" if best.net_gain > 0 else "but"
+    return (
+        f"{_name(best)} repairs most, {best.repair.value:.2f} of the failures, {joint} keeps "
+        f"{best.retention.value:.2f} of the successes"
+    )
+
+
+def _most(e: Evidence) -> str:
+    """The block that repairs most, with its intervals."""
+    return f"{_measured(e.best_repair)}."
 
 
 def _no_block(e: Evidence) -> list[str]:
-    """Why the block of the highest net gain is not named as the one to silence."""
+    """What the block of the highest net gain does, and why it is not named as the one to silence."""
     held_out, best = e.held_out_net_gain, e.best_net_gain
-    low, high = held_out.net_gain_interval
-    also = "It also has" if best.layer == e.best_repair.layer else f"{_name(best)} has"
-    said = [
-        f"{also} the highest net gain, {best.net_gain:+.2f}; {_held_out(e)}, a change of "
-        f"{held_out.net_gain:+.2f} [{low:+.2f}, {high:+.2f}]."
-    ]
+    if best.layer == e.best_repair.layer:
+        said = [f"{_name(best)} gains most as well."]
+    else:
+        said = [
+            f"{_name(best)} gains most: it repairs {best.repair}, keeps {best.retention}, "
+            f"net gain {_gain(best)}."
+        ]
+    said.append(
+        f"Held out, the choice by net gain ({_halves(held_out)}) repairs {held_out.repair}, keeps "
+        f"{held_out.retention}, net gain {_gain(held_out)}."
+    )
     if not rules.gain_beats_chance(e):
-        p = format_p(e.nulls.max_net_gain.p)
-        said.append(f"The highest of {e.n_blocks} net gains is within what shuffled blocks give ({p}).")
+        said.append(f"The highest of {e.n_blocks} net gains is within what shuffled blocks give.")
     if not rules.beats_constants(e):
         said.append(
             f"A constant reaches an accuracy of {e.nulls.constant_accuracy:.2f} without the question."
@@ -111,43 +125,45 @@ def _no_block(e: Evidence) -> list[str]:
     if not rules.beats_flip(e):
         low, high = held_out.informedness_interval
         said.append(
-            f"Repair + retention - 1 is {held_out.informedness:+.2f} [{low:+.2f}, {high:+.2f}] there; "
+            f"Held out, repair + retention - 1 is {held_out.informedness:+.2f} [{low:+.2f}, {high:+.2f}]; "
             "flipping two options at random gives 0."
         )
     return said
 
 
-def _shift(shift: AnswerShift) -> list[str]:
-    """The sentence about what the answers become, where nearly all become one."""
-    if rules.shifts_position(shift):
-        before, after = _place(shift.position_before), _place(shift.position_after)
-        shares = shift.position_share_before or 0.0, shift.position_share_after or 0.0
-    elif rules.shifts_answer(shift):
+def _shift(e: Evidence) -> list[str]:
+    """How the block that repairs most moves the answers, where it moves them away from the golds."""
+    shift = e.repair_shift
+    by_answer = rules.shifts_answer(shift) and not rules.shifts_position(shift)
+    if by_answer:
         before, after = f'"{shift.answer_before}"', f'"{shift.answer_after}"'
-        shares = shift.answer_share_before, shift.answer_share_after
+        shares = shift.answer_share_before, shift.answer_share_after, shift.answer_share_gold
     else:
-        return []
-    if before == after:
-        return [f"The share of answers that are {after} goes from {shares[0]:.2f} to {shares[1]:.2f}."]
-    return [f"The commonest answer was {before}, {shares[0]:.2f} of all; now it is {after}, {shares[1]:.2f}."]
+        before, after = _place(shift.position_before), _place(shift.position_after)
+        positions = shift.position_share_before, shift.position_share_after, shift.position_share_gold
+        shares = tuple(share or 0.0 for share in positions)
+    if before != after and shares[1] - shares[2] >= rules.SHIFT_RISE:
+        return [
+            f"It moves the answers from {before}, commonest with {shares[0]:.2f}, to {after}, "
+            f"{shares[1]:.2f} (gold {shares[2]:.2f})."
+        ]
+    if rules.shifts_answers(e):
+        return [f"The share of {after} goes from {shares[0]:.2f} to {shares[1]:.2f} (gold {shares[2]:.2f})."]
+    return []
 
 
 def _controls(e: Evidence) -> list[str]:
-    held_out, nulls = e.held_out_repair, e.nulls
+    nulls, random, held_out = e.nulls, e.nulls.random_block, e.held_out_repair
     said = [
-        f"Chosen and measured on the same failures, the block that repairs most repairs "
-        f"{e.best_repair.repair.value:.2f}; chosen on one half and measured on the other, {held_out.repair} "
-        f"(shrinkage {held_out.shrinkage:.2f}), keeping {held_out.retention}.",
-        f"Against block labels shuffled within each question, the largest repair has "
-        f"{format_p(nulls.max_repair.p)} and the largest net gain {format_p(nulls.max_net_gain.p)} "
-        f"({nulls.n_permutations:,} shuffles, the best of {e.n_blocks} taken each time); "
-        f"a block drawn at random repairs {nulls.random_block.repair:.2f}.",
+        f"Held out, the choice by repair ({_halves(held_out)}) repairs {held_out.repair}.",
+        f"Against the best of {e.n_blocks} shuffled blocks: largest repair {format_p(nulls.max_repair.p)}, "
+        f"largest net gain {format_p(nulls.max_net_gain.p)}; a random block repairs {random.repair:.2f}.",
     ]
-    constants = [_constant(c) for c in (nulls.constant_answer, nulls.constant_position) if c is not None]
+    constants = [c for c in (nulls.constant_answer, nulls.constant_position) if c is not None]
     if constants:
-        said.append(f"Without the question, {' and '.join(constants)}.")
-    if rules.repair_is_constant(e):
-        said.append(f"The repair of {_name(e.best_repair)} is not above such a constant.")
+        constant = max(constants, key=lambda c: c.repair)
+        above = "" if not rules.repair_is_constant(e) else f": {_name(e.best_repair)} is not above that"
+        said.append(f"{_constant(constant)}{above}.")
     return said
 
 
@@ -155,8 +171,8 @@ def _caveats(e: Evidence) -> list[str]:
     said: list[str] = []
     if e.two_options:
         said.append(
-            "Every answer is one of two: a block that only flips answers repairs every failure, so repair "
-            "means little without retention."
+            "Every answer is one of two: flipping them repairs every failure, so repair means little "
+            "without retention."
         )
     if e.n_unstable:
         said.append(
@@ -175,7 +191,7 @@ def _caveats(e: Evidence) -> list[str]:
     if n < e.n_failures + e.n_successes:
         said.append(
             f"{e.n_failures_asked} of {_count(e.n_failures, 'failure')} and {e.n_successes_asked} of "
-            f"{_count(e.n_successes, 'success')} were asked; accuracy after silencing is estimated from them."
+            f"{_count(e.n_successes, 'success')} were asked; net gain and accuracy are estimated from them."
         )
     return said
 
@@ -188,28 +204,26 @@ def _smallest_visible(e: Evidence) -> str:
     return f"With {sample}, a block has to repair more than {quantile:.2f} to stand out."
 
 
-def _held_out(e: Evidence) -> str:
-    held_out: CrossFitted = e.held_out_net_gain
-    return (
-        f"on held-out questions it repairs {held_out.repair} of the failures and keeps {held_out.retention} "
-        f"of the successes, {_accuracy(e, held_out)}"
-    )
+def _measured(block: Block) -> str:
+    return f"{_name(block)} repairs {block.repair}, keeps {block.retention}, net gain {_gain(block)}"
 
 
-def _repair_and_retention(block: Block, joint: str = "and") -> str:
-    repair = f"{_name(block)} repairs {block.repair} of the failures"
-    return f"{repair} {joint} keeps {block.retention} of the successes"
+def _gain(measured: Block | CrossFitted) -> str:
+    low, high = measured.net_gain_interval
+    return f"{measured.net_gain:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
-def _accuracy(e: Evidence, measured: Block | CrossFitted) -> str:
-    return f"accuracy {e.accuracy_before:.2f} -> {measured.accuracy_after:.2f}"
+def _halves(held_out: CrossFitted) -> str:
+    """The block that both halves choose, or the two that they choose."""
+    first, second = held_out.layers
+    return f"MLP {first}" if first == second else f"MLP {first} and MLP {second}"
 
 
 def _constant(constant: Constant) -> str:
     says = _place(constant.says) if isinstance(constant.says, int) else f'"{constant.says}"'
     return (
-        f"always {says} repairs {constant.repair:.2f} and keeps {constant.retention:.2f} "
-        f"(accuracy {constant.accuracy:.2f})"
+        f"Always {says} repairs {constant.repair:.2f}, keeps {constant.retention:.2f}, "
+        f"accuracy {constant.accuracy:.2f}"
     )
 
 

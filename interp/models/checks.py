@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from interp.errors import LoadRefused
-from interp.models.edits import RowEdits
-from interp.models.hooks import HookedBatch, HooksModel
+from interp.models.batch import HookedBatch
+from interp.models.hooks import HooksModel
 from interp.procedure import Prompt, Template
 from interp.site import Point, Site
 
@@ -101,7 +101,7 @@ def _final(model: HooksModel, tokens: tuple[int, ...]) -> dict[str, float]:
 def _cached_against_uncached(model: HooksModel) -> float:
     """Difference of next-token logits: a left-padded pair with a cache, against each alone without one."""
     prompts = [model.render(text, _prompt(model)).tokens for text in TEXTS]
-    batch = HookedBatch(model, prompts, RowEdits([(), ()], None, next(model.module.parameters())))
+    batch = HookedBatch(model, prompts, [(), ()])
     with torch.inference_mode():
         steps = [batch.prefill()]
         for _ in range(N_NEW_TOKENS):

@@ -14,6 +14,7 @@ from torch import nn
 
 from interp.errors import QuestionTooLong, Unsupported
 from interp.intervention import EDITABLE, Intervention, Scope
+from interp.models.batch import HookedBatch
 from interp.models.decode import decode_greedy
 from interp.models.edits import RowEdits
 from interp.models.layout import Layout, Norm, blocks_of
@@ -23,14 +24,14 @@ from interp.procedure import Procedure, Prompt, Request
 from interp.site import Point, Site
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Float
     from torch import Tensor
     from torch.utils.hooks import RemovableHandle
     from transformers import PreTrainedTokenizerBase
 
     from interp.models.model import References
 
-MAX_BATCH = 128
+MAX_BATCH = 256
 """Most requests of one `generate` call that run in one batch."""
 
 
@@ -78,6 +79,11 @@ class HooksModel:
     def device(self) -> torch.device:
         """Where its inputs go."""
         return self._unembedding.weight.device
+
+    @property
+    def weight_like(self) -> Float[Tensor, ...]:
+        """A tensor with the dtype and device of its activations."""
+        return self._unembedding.weight
 
     @property
     def n_context(self) -> int:
@@ -174,11 +180,11 @@ class HooksModel:
         """
         for site in (*record, *(edit.site for edit in interventions)):
             self._check_site(site)
-        edits = RowEdits([interventions], references, self._unembedding.weight)
+        edits = RowEdits([interventions], Scope.PROMPT, references, self.weight_like)
         recorded: dict[Site, Tensor] = {}
         ids = torch.tensor([list(tokens)], device=self.device)
         source = self._gradient_from_embedding() if with_grad else nullcontext()
-        with torch.set_grad_enabled(with_grad), source, self._hooked(edits, record, recorded):
+        with torch.set_grad_enabled(with_grad), source, self.hooked(edits, record, recorded):
             logits = self.call(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
         return Forward(logits, recorded)
 
@@ -224,10 +230,10 @@ class HooksModel:
             for edit in request.procedure.interventions:
                 self._check_site(edit.site)
         prompts = [rendered[request.text, request.procedure.prompt] for request in requests]
-        edits = RowEdits([r.procedure.interventions for r in requests], references, self._unembedding.weight)
-        with torch.inference_mode(), self._hooked(edits):
+        rows = [request.procedure.interventions for request in requests]
+        with torch.inference_mode():
             answers = decode_greedy(
-                HookedBatch(self, [prompt.tokens for prompt in prompts], edits),
+                HookedBatch(self, [prompt.tokens for prompt in prompts], rows, references),
                 [request.procedure.decoding for request in requests],
                 end_tokens=self.end_tokens,
                 to_text=self.decode,
@@ -278,7 +284,7 @@ class HooksModel:
             handle.remove()
 
     @contextmanager
-    def _hooked(
+    def hooked(
         self, edits: RowEdits, record: Sequence[Site] = (), recorded: dict[Site, Tensor] | None = None
     ) -> Generator[None]:
         """Edits contributions and records sites for as long as the block runs, and no longer."""
@@ -320,47 +326,3 @@ class HooksModel:
 
         reader = block if site.point is Point.RESID_PRE else block.get_submodule(layout.resid_mid)
         return reader.register_forward_pre_hook(before, with_kwargs=True)
-
-
-class HookedBatch:
-    """A left-padded batch with its cache; a `Stepper`."""
-
-    def __init__(self, model: HooksModel, prompts: Sequence[Sequence[int]], edits: RowEdits) -> None:
-        """Pads the prompts on the left with any token: the mask hides it."""
-        from transformers import DynamicCache
-
-        self._model, self._edits = model, edits
-        device = model.device
-        width = max(map(len, prompts))
-        self._ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts], device=device)
-        self._mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=device)
-        self._cache = DynamicCache(config=model.config)
-
-    def prefill(self) -> Float[Tensor, "batch vocab"]:
-        """Reads the prompts; logits of the first new token."""
-        self._edits.phase = Scope.PROMPT
-        positions = (self._mask.cumsum(-1) - 1).clamp(min=0)
-        return self._advance(self._ids, positions)
-
-    def step(self, tokens: Int[Tensor, " batch"]) -> Float[Tensor, "batch vocab"]:
-        """Appends one token to each row; logits of the next."""
-        self._edits.phase = Scope.DECODE
-        self._mask = torch.cat([self._mask, torch.ones_like(self._mask[:, :1])], dim=1)
-        return self._advance(tokens[:, None], self._mask.sum(-1, keepdim=True) - 1)
-
-    def keep(self, rows: Int[Tensor, " kept"]) -> None:
-        """Drops every row but these."""
-        self._mask = self._mask[rows]
-        self._cache.batch_select_indices(rows)
-        self._edits.keep(rows)
-
-    def _advance(self, ids: Tensor, positions: Tensor) -> Float[Tensor, "batch vocab"]:
-        output = self._model.call(
-            input_ids=ids,
-            attention_mask=self._mask,
-            position_ids=positions,
-            cache=self._cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        return output.logits[:, -1]

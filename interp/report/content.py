@@ -26,11 +26,47 @@ class Control:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """A number as a reader sees it.
+
+    Attributes:
+        text: The number ("0.48", "+0.27").
+        interval: Its interval ("[0.36, 0.61]"), or nothing.
+    """
+
+    text: str
+    interval: str = ""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One row of the comparison at the top of the page: a block, or what a block is compared with.
+
+    Attributes:
+        label: What was measured ("MLP 14").
+        role: What it is there for ("gains most").
+        mark: "most" for the block that repairs most, "gains" for the highest net gain, or nothing.
+        repair: Failures now right.
+        retention: Successes still right.
+        net_gain: Change of accuracy over all questions.
+        accuracy: Accuracy over all questions.
+    """
+
+    label: str
+    role: str
+    mark: str
+    repair: Measure
+    retention: Measure
+    net_gain: Measure
+    accuracy: str
+
+
+@dataclass(frozen=True)
 class BlockAnswer:
     """What the model answers with one block silenced.
 
     Attributes:
-        block: Label of the block ("block 14 silenced").
+        block: Label of the block ("MLP 14 silenced").
         text: The answer as the model wrote it.
         outcome: Verdict: right, wrong or unreadable.
     """
@@ -45,7 +81,7 @@ class Example:
     """One question with its deployed answer and the answers with blocks silenced.
 
     Attributes:
-        heading: The column it stands in ("Repaired by block 14", "Broken by block 2").
+        heading: The column it stands in ("Repaired by silencing MLP 14: 3 of 21").
         id: Question id.
         question: Its text.
         gold: The accepted answer.
@@ -76,6 +112,7 @@ class PageContent:
         headline: The verdict in one sentence.
         sentences: The verdict in words; the headline may stand first and is not repeated.
         facts: Label and value of the key numbers under the headline.
+        compared: The marked blocks beside what they must be compared with.
         controls: The nulls and controls.
         repair: The repair table, one row a block.
         figures: Figures by name; a name is a file name made of small letters, digits and `_`.
@@ -98,6 +135,7 @@ class PageContent:
     controls: tuple[Control, ...]
     repair: pl.DataFrame
     figures: Mapping[str, go.Figure]
+    compared: tuple[Compared, ...] = ()
     examples: tuple[Example, ...] = ()
     failure_set: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()

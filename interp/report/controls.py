@@ -6,9 +6,9 @@ import math
 
 from interp.figures import theme
 from interp.localizers.chance import Constant, Nulls
-from interp.localizers.localization import CrossFitted, Localization
+from interp.localizers.localization import Block, CrossFitted, Localization, Share
 from interp.localizers.sentences import format_p
-from interp.report.content import Control
+from interp.report.content import Compared, Control, Measure
 from interp.report.rows import ordinal
 
 
@@ -19,14 +19,14 @@ def control_rows(localization: Localization) -> tuple[Control, ...]:
     return (
         Control(
             "Naive maximum",
-            f"block {best.layer}: {best.repair}",
+            f"MLP {best.layer}: {best.repair}",
             f"The largest repair of {localization.n_blocks} blocks, on the failures that chose it: too high.",
         ),
         _cross_fitted("Held out, chosen by repair", localization.held_out_repair),
         _cross_fitted("Held out, chosen by net gain", localization.held_out_net_gain),
         Control(
             "Highest net gain",
-            f"block {gains.layer}: {gain}",
+            f"MLP {gains.layer}: {gain}",
             f"Estimated change of accuracy over all {localization.n_questions} questions, naive as well.",
         ),
         *_chance(localization.nulls),
@@ -35,16 +35,33 @@ def control_rows(localization: Localization) -> tuple[Control, ...]:
 
 def fact_rows(localization: Localization) -> tuple[tuple[str, str], ...]:
     """The key numbers under the headline."""
-    best, gains = localization.best_repair, localization.best_net_gain
     return (
         ("Questions asked", str(localization.n_questions)),
         ("Deployed accuracy", theme.fraction(localization.accuracy_before)),
-        ("Failures located", f"{localization.n_failures_asked} of {localization.n_failures}"),
-        ("Repairs most", f"block {best.layer}: {theme.fraction(best.repair.value)}"),
-        ("and keeps", theme.fraction(best.retention.value)),
-        ("Gains most", f"block {gains.layer}: {theme.signed(gains.net_gain)}"),
-        ("Accuracy with it silenced", theme.fraction(gains.accuracy_after)),
+        ("Failures asked", f"{localization.n_failures_asked} of {localization.n_failures}"),
+        ("Successes asked", f"{localization.n_successes_asked} of {localization.n_successes}"),
     )
+
+
+def compared_rows(localization: Localization) -> tuple[Compared, ...]:
+    """The marked blocks, the cross-fitted choices, the constant that repairs most, and a random block."""
+    best, gains = localization.best_repair, localization.best_net_gain
+    same = best.layer == gains.layer
+    rows = [_compared(best, f"MLP {best.layer}", "repairs and gains most" if same else "repairs most")]
+    if not same:
+        rows.append(_compared(gains, f"MLP {gains.layer}", "gains most"))
+    chosen = {"repair": localization.held_out_repair, "net gain": localization.held_out_net_gain}
+    rows += [_compared(found, _halves(found), f"held out, chosen by {by}") for by, found in chosen.items()]
+    nulls, before = localization.nulls, localization.accuracy_before
+    constants = [c for c in (nulls.constant_answer, nulls.constant_position) if c is not None]
+    if constants:
+        constant = max(constants, key=lambda c: c.repair)
+        says = _says(constant) + (" answer named" if isinstance(constant.says, int) else "")
+        gain = constant.accuracy - before
+        rows.append(_null(f"Always {says}", "a constant", constant.repair, constant.retention, gain, before))
+    block = nulls.random_block
+    rows.append(_null("Random block", "mean of all", block.repair, block.retention, block.net_gain, before))
+    return tuple(rows)
 
 
 def failure_rows(localization: Localization) -> tuple[tuple[str, str], ...]:
@@ -58,12 +75,43 @@ def failure_rows(localization: Localization) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _cross_fitted(label: str, found: CrossFitted) -> Control:
+def _compared(found: Block | CrossFitted, label: str, role: str) -> Compared:
+    mark = {"repairs most": "most", "gains most": "gains", "repairs and gains most": "gains"}.get(role, "")
+    return Compared(
+        label,
+        role,
+        mark,
+        _measure(found.repair),
+        _measure(found.retention),
+        Measure(theme.signed(found.net_gain), _signed_interval(found.net_gain_interval)),
+        theme.fraction(found.accuracy_after),
+    )
+
+
+def _null(label: str, role: str, repair: float, retention: float, net_gain: float, before: float) -> Compared:
+    shares = Measure(theme.fraction(repair)), Measure(theme.fraction(retention))
+    after = theme.fraction(before + net_gain)
+    return Compared(label, role, "", *shares, Measure(theme.signed(net_gain)), after)
+
+
+def _measure(share: Share) -> Measure:
+    return Measure(theme.fraction(share.value), theme.interval(*share.interval))
+
+
+def _halves(found: CrossFitted) -> str:
+    """The block that both halves choose, or the two that they choose."""
     first, second = found.layers
-    blocks = f"block {first}" if first == second else f"blocks {first} and {second}"
+    return f"MLP {first}" if first == second else f"MLP {first}, MLP {second}"
+
+
+def _says(constant: Constant) -> str:
+    return f"the {ordinal(constant.says)}" if isinstance(constant.says, int) else f'"{constant.says}"'
+
+
+def _cross_fitted(label: str, found: CrossFitted) -> Control:
     return Control(
         label,
-        f"{blocks}: {found.repair}",
+        f"{_halves(found)}: {found.repair}",
         f"Chosen on one half, measured on the other, both ways: keeps {found.retention}, net gain "
         f"{theme.signed(found.net_gain)} {_signed_interval(found.net_gain_interval)}; "
         f"the choice alone had added {theme.signed(found.shrinkage)}.",
@@ -105,10 +153,10 @@ def _repair_of(constant: Constant | None) -> str:
 def _constant(constant: Constant | None, what: str) -> str:
     if constant is None:
         return f"Always {what}: none can be named for these questions."
-    says = f"the {ordinal(constant.says)}" if isinstance(constant.says, int) else f"{constant.says!r}"
     return (
-        f"Repair of a model that always gives {what} ({says}): it keeps {theme.fraction(constant.retention)} "
-        f"and has accuracy {theme.fraction(constant.accuracy)}, and it knows nothing."
+        f"Repair of a model that always gives {what} ({_says(constant)}): it keeps "
+        f"{theme.fraction(constant.retention)} and has accuracy {theme.fraction(constant.accuracy)}, and it "
+        "knows nothing."
     )
 
 

@@ -65,7 +65,7 @@ def test_the_two_blocks_are_marked_in_their_own_colours_with_labels():
     assert marks["<b>gains most</b>"] == (1, theme.GAINS_MOST)
     assert "+0.27" in texts(figure)
     assert list(trace(figure, "repair").marker.color[:3]) == [theme.REPAIRS_MOST, theme.GAINS_MOST, theme.DOT]
-    assert figure.layout.title.text == "By repair block 2 comes first, by net gain block 14"
+    assert figure.layout.title.text == "By repair MLP 2 comes first, by net gain MLP 14"
 
 
 def test_one_block_may_be_both():
@@ -111,9 +111,9 @@ def test_dots_lie_at_retention_and_repair_with_their_number():
 
 def test_the_trap_is_written_at_its_dot():
     figure = repair_against_retention(tables.repair_table())
-    assert "<b>Block 2 repairs most</b><br>repairs 0.97 but keeps 0.37" in texts(figure)
-    assert "<b>Block 14 gains most</b><br>repairs 0.75 and keeps 0.95" in texts(figure)
-    assert figure.layout.title.text == "Block 2 repairs most, but block 14 gains most"
+    assert "<b>MLP 2 repairs most</b><br>repairs 0.97 but keeps 0.37" in texts(figure)
+    assert "<b>MLP 14 gains most</b><br>repairs 0.75 and keeps 0.95" in texts(figure)
+    assert figure.layout.title.text == "MLP 2 repairs most, but MLP 14 gains most"
 
 
 @pytest.mark.parametrize("totals", [(80, 120), (120, 80), (50, 50)])
@@ -136,4 +136,20 @@ def test_a_block_without_successes_is_drawn_without_a_retention():
         pl.lit(None, pl.Float64).alias(name) for name in ("retention", "retention_low", "retention_high")
     )
     assert list(trace(block_ranking(repair), "retention").x) == [None] * 30
-    assert not any(text.startswith("<b>Block") for text in texts(repair_against_retention(repair)))
+    assert not any(text.startswith("<b>MLP") for text in texts(repair_against_retention(repair)))
+
+
+@pytest.mark.parametrize("crowd", [[0.0, 0.06, 0.6, 0.97], [0.3, 0.5, 0.75, 0.9], []])
+def test_the_line_is_explained_where_no_dot_lies(crowd):
+    repair = tables.repair_table().with_columns(pl.lit(0.8).alias("retention"))
+    at_left = list(range(3, 3 + len(crowd)))
+    for layer, height in zip(at_left, crowd, strict=True):
+        here = pl.col("layer") == layer
+        repair = repair.with_columns(
+            repair=pl.when(here).then(height).otherwise("repair"),
+            retention=pl.when(here).then(0.1).otherwise("retention"),
+        )
+    figure = repair_against_retention(repair, totals=tables.TOTALS)
+    note = next(a for a in figure.layout.annotations if a.text.startswith("Below the dotted line"))
+    assert not any(note.y - 0.02 < height < note.y + 0.13 for height in crowd)
+    assert note.y + 0.15 < 1

@@ -88,11 +88,11 @@ def test_ties_go_to_the_other_column_and_then_to_the_lower_layer():
 @pytest.mark.parametrize(
     ("repair", "net_gain", "says"),
     [
-        ([0.9, 0.5], [0.0, 0.2], "Block 0 repairs most, but block 1 gains most"),
-        ([0.9, 0.5], [0.3, 0.2], "Block 0 repairs most and gains most"),
-        ([0.9, 0.5], [-0.3, 0.0], "Block 0 repairs most, but no block gains"),
+        ([0.9, 0.5], [0.0, 0.2], "MLP 0 repairs most, but MLP 1 gains most"),
+        ([0.9, 0.5], [0.3, 0.2], "MLP 0 repairs most and gains most"),
+        ([0.9, 0.5], [-0.3, 0.0], "MLP 0 repairs most, but no block gains"),
         ([0.0, 0.0], [-0.3, 0.0], "No block repairs a failure"),
-        ([0.9, 0.5], [math.nan, math.nan], "Block 0 repairs most, but no block gains"),
+        ([0.9, 0.5], [math.nan, math.nan], "MLP 0 repairs most, but no block gains"),
     ],
 )
 def test_the_headline_claims_no_more_than_the_table(repair, net_gain, says):

@@ -44,20 +44,21 @@ def without_block(rows, layer):
 def test_the_planted_block_is_named_and_so_is_the_trap(planted):
     assert planted.finding is Finding.REPAIRS
     assert planted.headline == (
-        "The block to silence is MLP 14: on held-out questions it repairs 0.75 [0.60, 0.86] of the failures "
-        "and keeps 0.95 [0.86, 0.98] of the successes, accuracy 0.60 -> 0.87."
+        "Silencing MLP 14 helps: held out, it repairs 0.75 [0.60, 0.86] of the failures and keeps 0.95 "
+        "[0.86, 0.98] of the successes."
     )
-    assert planted.sentences[1] == (
-        "The block that repairs most is not the block to silence: MLP 2 repairs 1.00 [0.91, 1.00] of the "
-        "failures but keeps 0.25 [0.16, 0.37] of the successes, accuracy 0.60 -> 0.55."
-    )
-    assert planted.sentences[2] == (
-        "The commonest answer was the second answer named, 0.90 of all; now it is the first answer named, "
-        "0.95."
+    gain = planted.held_out_net_gain.net_gain_interval
+    assert planted.sentences[1:4] == (
+        f"Held out, accuracy goes from 0.60 to 0.87, a gain of +0.27 [{gain[0]:+.2f}, {gain[1]:+.2f}].",
+        "The block that repairs most is not the block to silence: MLP 2 repairs 1.00 [0.91, 1.00], "
+        "keeps 0.25 [0.16, 0.37], net gain -0.05 [-0.12, +0.02].",
+        "It moves the answers from the second answer named, commonest with 0.90, to the first answer named, "
+        "0.95 (gold 0.50).",
     )
     text = " ".join(planted.sentences)
-    assert "always the first answer named repairs 1.00" in text
-    assert "The repair of MLP 2 is not above such a constant." in text
+    assert "Always the first answer named repairs 1.00" in text
+    assert "accuracy 0.50: MLP 2 is not above that." in text
+    assert "Held out, the choice by repair (MLP 2) repairs 1.00 [0.91, 1.00]." in text
     assert "one of two" in text
 
 
@@ -65,8 +66,8 @@ def test_a_block_that_repairs_by_one_position_is_a_shift():
     found = located(without_block(planted_sweep(QUESTIONS), 14), QUESTIONS)
     assert found.finding is Finding.ANSWER_SHIFT
     assert found.headline == (
-        "MLP 2 repairs 1.00 [0.91, 1.00] of the failures but keeps 0.25 [0.16, 0.37] of the successes: it "
-        "repairs by shifting the answers to one position."
+        "MLP 2 repairs most, 1.00 of the failures, but keeps 0.25 of the successes: it shifts the answers "
+        "to one position."
     )
 
 
@@ -79,9 +80,14 @@ def test_always_yes_is_no_repair_even_where_it_raises_accuracy():
         assert found.best_net_gain.net_gain == pytest.approx(0.2)
         assert found.finding is Finding.ANSWER_SHIFT
         assert "one answer" in found.headline
-        assert 'was "no", 1.00 of all; now it is "yes", 1.00' in found.sentences[1]
+        assert found.headline.startswith("MLP 3 repairs most, 1.00 of the failures, and keeps 0.00")
+        assert found.sentences[2] == (
+            'It moves the answers from "no", commonest with 1.00, to "yes", 1.00 (gold 0.60).'
+        )
         assert any("A constant reaches an accuracy of 0.60" in s for s in found.sentences)
-        assert any(s.startswith("Repair + retention - 1 is +0.00") for s in found.sentences) is binary
+        assert (
+            any(s.startswith("Held out, repair + retention - 1 is +0.00") for s in found.sentences) is binary
+        )
 
 
 def test_a_flip_breaks_as_much():
@@ -94,8 +100,8 @@ def test_a_flip_breaks_as_much():
     found = located(sweep(QUESTIONS, 12, answer), QUESTIONS)
     assert found.finding is Finding.BREAKS_AS_MUCH
     assert found.headline == (
-        "MLP 4 repairs 1.00 [0.91, 1.00] of the failures but keeps 0.00 [0.00, 0.06] of the successes: no "
-        "block mends more than it breaks."
+        "MLP 4 repairs most, 1.00 of the failures, but keeps 0.00 of the successes; held out, silencing "
+        "breaks as much as it repairs."
     )
 
 
@@ -113,8 +119,9 @@ def test_a_small_gain_is_unconfirmed():
     assert found.best_repair.layer == 7
     assert 0 < found.held_out_net_gain.net_gain < 0.1
     assert found.finding is Finding.UNCONFIRMED
-    assert "not confirmed" in found.headline
-    assert re.search(r"a change of \+0\.0\d \[-0\.\d\d, \+0\.\d\d\]", " ".join(found.sentences))
+    assert found.headline.endswith("; no block is confirmed to help.")
+    held_out = next(s for s in found.sentences if s.startswith("Held out, the choice by net gain"))
+    assert re.search(r"\(MLP 7\) .* net gain \+0\.0\d \[-0\.\d\d, \+0\.\d\d\]\.$", held_out)
 
 
 def test_no_effect_is_no_repair_in_95_percent_of_seeds():
@@ -146,13 +153,13 @@ def test_few_questions_name_no_block():
     assert found.headline == (
         "Too few questions to name a block: 8 failures and 12 successes; at least 10 of each are needed."
     )
-    assert found.sentences[1].startswith("As a hint only: MLP 2 repairs")
+    assert found.sentences[1].startswith("As a hint only, of the block that repairs most: MLP 2 repairs")
 
 
 def test_one_block_that_is_best_in_both_is_said_so():
     found = located(without_block(planted_sweep(QUESTIONS), 2), QUESTIONS)
     assert found.finding is Finding.REPAIRS
-    assert found.sentences[1].startswith("It is also the block that repairs most, 0.75")
+    assert "MLP 14 also repairs most, 0.75 [0.60, 0.86] of all failures asked." in found.sentences
     assert not any("not the block to silence" in s for s in found.sentences)
 
 
@@ -160,8 +167,35 @@ def test_halves_that_disagree_are_named(planted):
     first, second = planted.held_out_net_gain.directions
     fit = replace(planted.held_out_net_gain, directions=(first, replace(second, layer=12)))
     found = conclude(evidence_of(planted, held_out_net_gain=fit))
-    assert found.sentences[1].startswith("The two halves choose blocks 14 and 12")
-    assert "on all questions asked MLP 14 repairs 0.75" in found.sentences[1]
+    assert found.headline.startswith("Silencing a block helps: held out, the choice by net gain repairs 0.75")
+    assert "MLP" not in found.headline
+    assert found.sentences[1].startswith(
+        "The halves choose MLP 14 and MLP 12; over all questions asked MLP 14"
+    )
+    assert found.sentences[2].startswith("MLP 14 repairs 0.75")
+
+
+def test_held_out_numbers_are_said_to_be_those_of_the_blocks_that_the_halves_chose(planted):
+    """With 14 best over all and another block chosen by a half, nothing held out is ascribed to 14 alone."""
+    first, second = planted.held_out_net_gain.directions
+    fit = replace(
+        planted.held_out_net_gain,
+        directions=(first, replace(second, layer=12)),
+        net_gain_interval=(-0.1, 0.3),
+    )
+    found = conclude(evidence_of(planted, held_out_net_gain=fit))
+    assert found.finding is Finding.ANSWER_SHIFT
+    held_out = [s for s in found.sentences if s.startswith("Held out, the choice by net gain")]
+    assert len(held_out) == 1
+    assert "(MLP 14 and MLP 12) repairs 0.75" in held_out[0]
+    best = next(s for s in found.sentences if s.startswith("MLP 14 gains most"))
+    assert str(planted.best_net_gain.repair) in best
+
+
+def test_a_small_move_of_the_answers_is_not_spoken_of(planted):
+    shift = replace(planted.repair_shift, position_share_after=0.55)
+    found = conclude(evidence_of(planted, repair_shift=shift))
+    assert not any(s.startswith("It moves the answers") for s in found.sentences)
 
 
 def _held_out(planted, **changes):
@@ -244,7 +278,7 @@ def test_a_share_that_a_perfect_model_has_too_is_no_shift(planted):
 def test_the_same_position_more_often_is_said_as_a_rise(planted):
     shift = replace(planted.repair_shift, position_before=0, position_share_before=0.8)
     found = conclude(evidence_of(planted, repair_shift=shift))
-    assert "The share of answers that are the first answer named goes from 0.80 to 0.95." in found.sentences
+    assert "The share of the first answer named goes from 0.80 to 0.95 (gold 0.50)." in found.sentences
 
 
 def test_caveats_are_said_only_where_they_hold(planted):

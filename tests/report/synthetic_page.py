@@ -10,7 +10,7 @@ from interp.figures.attribution_map import attribution_map
 from interp.figures.block_ranking import block_ranking
 from interp.figures.lens_trace import lens_trace
 from interp.figures.repair_against_retention import repair_against_retention
-from interp.report.content import BlockAnswer, Control, Example, PageContent
+from interp.report.content import BlockAnswer, Compared, Control, Example, Measure, PageContent
 
 HOSTILE = (
     "<script>document.title='stolen'</script>",
@@ -57,6 +57,11 @@ def examples() -> tuple[Example, ...]:
     )
 
 
+def compared(label: str, role: str, mark: str, *numbers: str) -> Compared:
+    repair, retention, net_gain = (Measure(*number.split(" ", 1)) for number in numbers)
+    return Compared(label, role, mark, repair, retention, net_gain, "0.87")
+
+
 def page_content() -> PageContent:
     headline = (
         "The block to silence is MLP block 14: on held-out questions it repairs 0.75 [0.63, 0.84] of the "
@@ -79,11 +84,13 @@ def page_content() -> PageContent:
         facts=(
             ("Questions asked", "200"),
             ("Deployed accuracy", "0.60"),
-            ("Failures located", "60 of 80"),
-            ("Repairs most", "block 2: 0.97"),
-            ("and keeps", "0.37"),
-            ("Gains most", "block 14: +0.27"),
-            ("Accuracy with it silenced", "0.87"),
+            ("Failures asked", "60 of 80"),
+            ("Successes asked", "60 of 120"),
+        ),
+        compared=(
+            compared("MLP 2", "repairs most", "most", "0.97 [0.89, 0.99]", "0.37 [0.26, 0.49]", "+0.01"),
+            compared("MLP 14", "gains most", "gains", "0.75 [0.63, 0.84]", "0.95 [0.86, 0.98]", "+0.27"),
+            compared("Always the second answer named", "a constant", "", "0.88", "0.12", "−0.11"),
         ),
         controls=(
             Control(

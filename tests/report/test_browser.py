@@ -73,7 +73,7 @@ def test_the_figures_are_drawn_and_the_console_is_silent(run, visit):
     dom, console = visit(run / "index.html")
     assert console == []
     assert dom.count('data-drawn="yes"') == len(page_content().figures) == 5
-    assert all(text in dom for text in ("Block 2 repairs most", "Block 14 gains most", "from depth 22"))
+    assert all(text in dom for text in ("MLP 2 repairs most", "MLP 14 gains most", "from depth 22"))
     widths = [float(w) for w in re.findall(r'<svg class="main-svg"[^>]*? width="([\d.]+)"', dom)]
     assert len(widths) >= 5
     assert all(500 < width < 700 for width in widths)

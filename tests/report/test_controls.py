@@ -1,6 +1,7 @@
 """The controls of a real localization: a planted sweep in which block 1 flips and block 2 repairs."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from interp.intervention import silence
 from interp.localizers.localization import Share
 from interp.localizers.locate import localize_repair
 from interp.question import Attempt, FailureSet, Kind, Outcome, Question
-from interp.report.controls import control_rows, fact_rows, failure_rows
+from interp.report.controls import compared_rows, control_rows, fact_rows, failure_rows
 
 PAIRS = [(x, y) for x in range(1, 9) for y in range(1, 9) if x != y]
 QUESTIONS = [
@@ -88,12 +89,12 @@ def test_every_control_stands_with_value_and_explanation(localization):
 def test_the_values_are_those_of_the_sweep(localization):
     rows = by_label(control_rows(localization))
     n_repaired = sum((x + y) % 4 != 0 for x, y in PAIRS if x > y)
-    assert rows["Naive maximum"].value == f"block 1: {Share(28, 28)}"
-    assert rows["Held out, chosen by repair"].value == f"block 1: {Share(28, 28)}"
+    assert rows["Naive maximum"].value == f"MLP 1: {Share(28, 28)}"
+    assert rows["Held out, chosen by repair"].value == f"MLP 1: {Share(28, 28)}"
     assert "keeps 0.00" in rows["Held out, chosen by repair"].explanation
-    assert rows["Held out, chosen by net gain"].value == f"block 2: {Share(n_repaired, 28)}"
+    assert rows["Held out, chosen by net gain"].value == f"MLP 2: {Share(n_repaired, 28)}"
     gain = n_repaired / len(PAIRS)
-    assert rows["Highest net gain"].value.startswith(f"block 2: +{gain:.2f} [+")
+    assert rows["Highest net gain"].value.startswith(f"MLP 2: +{gain:.2f} [+")
     assert rows["Constant position"].value == "1.00"
     assert "the second" in rows["Constant position"].explanation
     assert rows["Random block"].value == f"{(1 + n_repaired / 28) / 4:.2f}"
@@ -101,13 +102,46 @@ def test_the_values_are_those_of_the_sweep(localization):
     assert rows["Largest repair against chance"].value == "p = 0.0020"
 
 
-def test_facts_name_both_blocks(localization):
+def test_facts_say_how_many_were_asked(localization):
     facts = dict(fact_rows(localization))
     assert facts["Questions asked"] == "56"
     assert facts["Deployed accuracy"] == "0.50"
-    assert facts["Repairs most"] == "block 1: 1.00"
-    assert facts["and keeps"] == "0.00"
-    assert facts["Gains most"].startswith("block 2: +")
+    assert facts["Failures asked"] == facts["Successes asked"] == "28 of 28"
+
+
+def test_the_marked_blocks_stand_beside_what_they_are_compared_with(localization):
+    rows = compared_rows(localization)
+    assert [(row.label, row.role, row.mark) for row in rows] == [
+        ("MLP 1", "repairs most", "most"),
+        ("MLP 2", "gains most", "gains"),
+        ("MLP 1", "held out, chosen by repair", ""),
+        ("MLP 2", "held out, chosen by net gain", ""),
+        ("Always the second answer named", "a constant", ""),
+        ("Random block", "mean of all", ""),
+    ]
+    most, gains, _, _, constant, _ = rows
+    assert (most.repair.text, most.retention.text, most.net_gain.text) == ("1.00", "0.00", "0.00")
+    assert f"{most.repair.text} {most.repair.interval}" == str(Share(28, 28))
+    assert (constant.repair.text, constant.retention.text, constant.accuracy) == ("1.00", "0.00", "0.50")
+    assert gains.accuracy == f"{localization.best_net_gain.accuracy_after:.2f}"
+    assert gains.net_gain.interval.startswith("[+")
+
+
+def test_blocks_that_the_halves_choose_are_both_named(localization):
+    first, second = localization.held_out_net_gain.directions
+    fit = replace(localization.held_out_net_gain, directions=(first, replace(second, layer=3)))
+    other = replace(localization, held_out_net_gain=fit)
+    assert compared_rows(other)[3].label == "MLP 2, MLP 3"
+    value = by_label(control_rows(other))["Held out, chosen by net gain"].value
+    assert value.startswith("MLP 2, MLP 3: ")
+
+
+def test_a_block_that_is_best_in_both_is_one_row(localization):
+    both = replace(localization, best_repair=localization.best_net_gain)
+    assert [(row.role, row.mark) for row in compared_rows(both)[:2]] == [
+        ("repairs and gains most", "gains"),
+        ("held out, chosen by repair", ""),
+    ]
 
 
 def test_the_failure_set_is_named_by_its_hash(localization):

@@ -12,7 +12,7 @@ from synthetic_page import HOSTILE, page_content
 
 from interp.errors import BadInput, RunUnwritable
 from interp.figures.block_ranking import block_ranking
-from interp.report.content import BlockAnswer, Control, Example
+from interp.report.content import BlockAnswer, Compared, Control, Example, Measure
 from interp.report.page import write_page
 from interp.report.rows import HEADINGS, ordinal, repair_rows
 
@@ -81,6 +81,7 @@ def hostile_content():
         headline=text,
         sentences=HOSTILE,
         facts=((text, text),),
+        compared=(Compared(text, text, "most", *[Measure(text, text)] * 3, text),),
         controls=(Control(text, text, text),),
         repair=repair,
         figures={"block_ranking": block_ranking(repair, title=text), "raw": raw},
@@ -123,9 +124,26 @@ def test_the_verdict_stands_first_and_once(page):
     words = [w.strip() for w in page.words if w.strip()]
     content = page_content()
     assert words.count(content.headline) == 1
-    first_figure = words.index("Block 2 repairs most, but block 14 gains most")
+    first_figure = words.index("MLP 2 repairs most, but MLP 14 gains most")
     assert words.index(content.headline) < words.index(content.sentences[1]) < first_figure
     assert first_figure < words.index("What it must be compared with") < words.index("Every block")
+
+
+def test_the_marked_blocks_stand_beside_the_verdict_with_what_they_are_compared_with(page):
+    words = [w.strip() for w in page.words if w.strip()]
+    start = words.index("Silenced")
+    assert words[start + 5 : start + 14] == [
+        *("MLP 2", "repairs most", "0.97", "[0.89, 0.99]", "0.37", "[0.26, 0.49]", "+0.01", "0.87", "MLP 14"),
+    ]
+    constant = words.index("Always the second answer named")
+    assert words[constant + 1 : constant + 6] == ["a constant", "0.88", "0.12", "−0.11", "0.87"]
+    assert start < constant < words.index("MLP 2 repairs most, but MLP 14 gains most")
+    assert [tr.get("class") for tr in page.tags("tr") if tr.get("class")] == [
+        "most",
+        "gains",
+        "most",
+        "gains",
+    ]
 
 
 def test_each_control_stands_with_its_explanation(page):

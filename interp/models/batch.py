@@ -1,0 +1,214 @@
+"""A batch of the hooks backend: left-padded, cached, each row with its own edits, shared work run once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from interp.intervention import Intervention, Scope
+from interp.models.edits import RowEdits, acts_in
+from interp.models.sweep import ForkPlan, common_prefix, plan_forks
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from torch import Tensor
+    from torch.utils.hooks import RemovableHandle
+
+    from interp.models.hooks import HooksModel
+    from interp.models.model import References
+
+MIN_PREFIX = 4
+"""Shortest common beginning of prompts, in tokens, that is run apart."""
+
+
+class HookedBatch:
+    """Rows that are decoded together; a `Stepper`.
+
+    The prompts are read in up to two passes: what all of them begin with, once for each different edit, and
+    the rest. In both, rows join before the first layer that their edits touch (see `sweep`).
+    """
+
+    def __init__(
+        self,
+        model: HooksModel,
+        prompts: Sequence[Sequence[int]],
+        rows: Sequence[Sequence[Intervention]],
+        references: References | None = None,
+    ) -> None:
+        """Prepares a batch.
+
+        Args:
+            model: Runs it.
+            prompts: Token ids of each row's prompt.
+            rows: Interventions of each row.
+            references: Vectors that `Mean` words name.
+
+        Raises:
+            BadInput: A row edits a site in two ways that depend on their order, or names an unknown
+                reference set.
+        """
+        self._model, self._references = model, references
+        self._prompts = [tuple(prompt) for prompt in prompts]
+        self._rows = [tuple(e for e in row if acts_in(e, Scope.PROMPT)) for row in rows]
+        self._decode = self._compile(rows, Scope.DECODE)
+        self._compile(rows, Scope.PROMPT)  # refuses bad edits before anything runs
+        self._mask = torch.zeros(len(rows), 0, dtype=torch.long)
+        self._cache: Any = None
+
+    def prefill(self) -> Float[Tensor, "batch vocab"]:
+        """Reads the prompts; logits of the first new token."""
+        bases = list(dict.fromkeys(self._prompts))
+        n_prefix = common_prefix(bases) if len(bases) > 1 else 0
+        past = None
+        if n_prefix >= MIN_PREFIX and self._has_full_attention():
+            past = self._read_prefix(bases[0][:n_prefix])
+        else:
+            n_prefix = 0
+        plan = plan_forks(self._prompts, [self._first_edit(row) for row in self._rows])
+        order = plan.rows()
+        rests = [self._prompts[row][n_prefix:] for row in order[: plan.n_bases]]
+        width = max(map(len, rests))
+        ids = self._tensor([[0] * (width - len(rest)) + list(rest) for rest in rests])
+        mask = self._tensor([[1] * n_prefix + [0] * (width - len(r)) + [1] * len(r) for r in rests])
+        cache = self._new_cache()
+        if past is not None:
+            self._fill(cache, past, plan, [self._rows[row] for row in order])
+        logits = self._pass(ids, mask, cache, plan, [self._rows[row] for row in order])
+        self._spread(cache, plan)
+        self._cache = cache
+        self._mask = mask[self._tensor([plan.bases[place] for place in plan.places])]
+        last = self._model.n_layers - 1
+        return logits[self._tensor([plan.stand_in(place, last) for place in plan.places])]
+
+    def step(self, tokens: Int[Tensor, " batch"]) -> Float[Tensor, "batch vocab"]:
+        """Appends one token to each row; logits of the next."""
+        self._mask = torch.cat([self._mask, torch.ones_like(self._mask[:, :1])], dim=1)
+        positions = self._mask.sum(-1, keepdim=True) - 1
+        with self._model.hooked(self._decode):
+            return self._advance(tokens[:, None], self._mask, positions, self._cache)
+
+    def keep(self, rows: Int[Tensor, " kept"]) -> None:
+        """Drops every row but these."""
+        self._mask = self._mask[rows]
+        self._cache.batch_select_indices(rows)
+        self._decode.keep(rows)
+
+    def _read_prefix(self, prefix: tuple[int, ...]) -> tuple[Any, ForkPlan, dict[Any, int]]:
+        """Runs what all prompts begin with: its cache, the plan of the pass, and each edit's place in it."""
+        edits = list(dict.fromkeys(self._rows))
+        plan = plan_forks([prefix] * len(edits), [self._first_edit(row) for row in edits])
+        ids = self._tensor([prefix])
+        cache = self._new_cache()
+        self._pass(ids, torch.ones_like(ids), cache, plan, [edits[row] for row in plan.rows()])
+        return cache, plan, dict(zip(edits, plan.places, strict=True))
+
+    def _fill(
+        self,
+        cache: Any,
+        past: tuple[Any, ForkPlan, dict[Any, int]],
+        plan: ForkPlan,
+        rows: Sequence[tuple[Intervention, ...]],
+    ) -> None:
+        """Puts the prefix's keys and values into the cache, for the places that run in each layer."""
+        known, known_plan, place_of = past
+        for layer, (new, old) in enumerate(zip(cache.layers, known.layers, strict=True)):
+            alive = rows[: plan.n_alive(layer)]
+            index = self._tensor([known_plan.stand_in(place_of[row], layer) for row in alive])
+            new.update(old.keys[index], old.values[index])
+
+    def _spread(self, cache: Any, plan: ForkPlan) -> None:
+        """Gives every row its keys and values, in the order of the rows."""
+        for layer, stored in enumerate(cache.layers):
+            places = [plan.stand_in(place, layer) for place in plan.places]
+            stored.batch_select_indices(self._tensor(places))
+
+    def _pass(
+        self, ids: Tensor, mask: Tensor, cache: Any, plan: ForkPlan, rows: Sequence[Sequence[Intervention]]
+    ) -> Float[Tensor, "place vocab"]:
+        """One pass over a piece of the prompts; rows in the order of their places."""
+        positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        with self._model.hooked(self._compile(rows, Scope.PROMPT)), self._joining(plan):
+            return self._advance(ids, mask, positions, cache)
+
+    @contextmanager
+    def _joining(self, plan: ForkPlan) -> Generator[None]:
+        """Lets rows join before their layers, for as long as the block runs."""
+        handles: list[RemovableHandle] = []
+        n_before = plan.n_bases
+        try:
+            for layer, block in enumerate(self._model.blocks):
+                n_alive = plan.n_alive(layer)
+                if n_alive > plan.n_bases:
+                    joined = plan.bases[n_before:n_alive]
+                    stream = self._tensor([*range(n_before), *joined]) if joined else None
+                    hook = _joiner(stream, self._tensor(plan.bases[:n_alive]), plan.n_bases)
+                    handles.append(block.register_forward_pre_hook(hook, with_kwargs=True))
+                n_before = n_alive
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _advance(
+        self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any
+    ) -> Float[Tensor, "place vocab"]:
+        output = self._model.call(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            cache=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return output.logits[:, -1]
+
+    def _compile(self, rows: Sequence[Sequence[Intervention]], phase: Scope) -> RowEdits:
+        return RowEdits(rows, phase, self._references, self._model.weight_like)
+
+    def _first_edit(self, row: Sequence[Intervention]) -> int:
+        return min((edit.site.layer for edit in row), default=self._model.n_layers)
+
+    def _has_full_attention(self) -> bool:
+        """Whether every layer sees all positions: a window would count the padding behind a prefix."""
+        from transformers.cache_utils import DynamicLayer
+
+        return all(type(layer) is DynamicLayer for layer in self._new_cache().layers)
+
+    def _new_cache(self) -> Any:
+        from transformers import DynamicCache
+
+        return DynamicCache(config=self._model.config)
+
+    def _tensor(self, values: Sequence[Any]) -> Tensor:
+        return torch.tensor(values, device=self._model.device)
+
+
+def _joiner(stream: Tensor | None, bases: Tensor, n_bases: int) -> Any:
+    """A hook that gives a block its rows: the stream of those that join, and all else a block is given.
+
+    Args:
+        stream: For each row of the block, its row in the stream so far; None if no row joins here.
+        bases: For each row of the block, its base: the model makes masks and positions for the bases only.
+        n_bases: Number of bases.
+    """
+
+    def spread(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value[bases] if value.dim() > 1 and value.shape[0] == n_bases else value
+        if isinstance(value, tuple):
+            return tuple(spread(item) for item in value)
+        return value
+
+    def join(_module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        resid = args[0] if args else kwargs["hidden_states"]
+        resid = resid if stream is None else resid[stream]
+        others = {name: spread(value) for name, value in kwargs.items()}
+        if args:
+            return (resid, *(spread(value) for value in args[1:])), others
+        return (), {**others, "hidden_states": resid}
+
+    return join

@@ -1,0 +1,120 @@
+"""Sharing work between rows: the plan against its definition, the engine against a loop without sharing."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interp.intervention import Mean, Scale, Scope, silence
+from interp.models import batch
+from interp.models.sweep import common_prefix, plan_forks
+from interp.models.tiny import ARCHITECTURES
+from interp.procedure import Decoding, Procedure, Prompt, Request
+from interp.site import Point, Site
+
+N_LAYERS = 4
+ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, N_LAYERS)), min_size=1, max_size=12)
+
+
+@given(rows=ROWS)
+def test_every_row_runs_from_its_first_edit_and_its_base_stands_in_before(rows):
+    prompts, firsts = zip(*rows, strict=True)
+    plan = plan_forks(prompts, firsts)
+    order = plan.rows()
+    assert sorted(order) == list(range(len(rows)))
+    assert [plan.places[row] for row in order] == list(range(len(rows)))
+    assert plan.n_bases == len(set(prompts))
+    assert list(plan.joins) == sorted(plan.joins)
+    for layer in range(N_LAYERS):
+        for row, (prompt, first) in enumerate(rows):
+            runs = order[plan.stand_in(plan.places[row], layer)]
+            assert prompts[runs] == prompt
+            if first <= layer:
+                assert runs == row  # an edit touches this layer or one before: no one can stand in
+            else:
+                assert firsts[runs] > layer  # untouched so far, so it is the same
+
+
+@given(rows=ROWS)
+def test_no_more_rows_run_than_must(rows):
+    plan = plan_forks(*zip(*rows, strict=True))
+    for layer in range(N_LAYERS):
+        edited = sum(first <= layer for _, first in rows)
+        untouched = {prompt for prompt, first in rows if first > layer}
+        assert plan.n_alive(layer) == edited + len(untouched)
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6).map(tuple), min_size=1, max_size=5))
+def test_common_prefix_is_the_longest_that_leaves_every_prompt_a_token(prompts):
+    n = common_prefix(prompts)
+    assert len({prompt[:n] for prompt in prompts}) == 1
+    assert all(len(prompt) > n for prompt in prompts)
+    longer_fits = min(map(len, prompts)) > n + 1
+    assert not (longer_fits and len({prompt[: n + 1] for prompt in prompts}) == 1)
+
+
+def edit_words() -> st.SearchStrategy[tuple[Scale | Mean, ...]]:
+    sites = st.builds(Site, st.integers(0, N_LAYERS - 1), st.sampled_from([Point.ATTN_OUT, Point.MLP_OUT]))
+    scopes = st.sampled_from(list(Scope))
+    scale = st.builds(Scale, sites, st.sampled_from([0.0, 0.5, -1.0]), scopes)
+    mean = st.builds(Mean, sites, st.just("ab"), scopes)
+    words = st.lists(st.one_of(scale, mean), max_size=2, unique_by=lambda edit: edit.site)
+    return words.map(tuple)
+
+
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+def test_shared_work_gives_the_tokens_of_a_loop_that_shares_nothing(tiny_model, name):
+    model = tiny_model(name)
+    width = model.d_model
+    vectors = {
+        Site(layer, point): torch.linspace(-1, 1, width).roll(layer)
+        for layer in range(model.n_layers)
+        for point in (Point.ATTN_OUT, Point.MLP_OUT)
+    }
+    prompt = Prompt("A system text that all prompts share.", (), "It is ")
+    texts = st.sampled_from(["Hi?", "How many?", "Which number is smaller, 3 or 8?"])
+
+    @settings(max_examples=6, deadline=None, database=None)
+    @given(asked=st.lists(st.tuples(texts, edit_words()), min_size=2, max_size=9))
+    def check(asked):
+        requests = [Request(text, Procedure(prompt, Decoding(4), edits)) for text, edits in asked]
+        together = list(model.generate(requests, references={"ab": vectors}))
+        alone = [c for r in requests for c in model.generate([r], references={"ab": vectors})]
+        assert together == alone
+
+    check()
+
+
+def test_a_sweep_runs_shared_layers_and_beginnings_once(tiny_model, monkeypatch):
+    """Counts the layer-tokens that MLPs really see."""
+    model = tiny_model("llama")
+    seen: list[int] = []
+    handles = [
+        block.get_submodule("mlp").register_forward_pre_hook(
+            lambda _m, args: seen.append(args[0][..., 0].numel())
+        )
+        for block in model.blocks
+    ]
+    prompt = Prompt("A system text that all prompts share, and a long one at that.", (), "It is ")
+    sweep = [(), *((silence(layer),) for layer in range(N_LAYERS))]
+    requests = [
+        Request(text, Procedure(prompt, Decoding(1), edits)) for text in ("One?", "Two?") for edits in sweep
+    ]
+    try:
+        completions = list(model.generate(requests))
+        shared = sum(seen)
+        seen.clear()
+        monkeypatch.setattr(batch, "MIN_PREFIX", 10**6)
+        list(model.generate(requests))
+        forked = sum(seen)
+    finally:
+        for handle in handles:
+            handle.remove()
+    n_prompt = len(completions[0].prompt.tokens)
+    rows_by_layer = [2 + layer for layer in range(N_LAYERS)]  # base and the rows joined so far, of one prompt
+    assert forked == 2 * n_prompt * sum(rows_by_layer)
+    n_prefix = common_prefix([completions[0].prompt.tokens, completions[5].prompt.tokens])
+    assert shared == forked - n_prefix * sum(rows_by_layer)
+    assert forked < 0.8 * sum(c.n_layer_tokens for c in completions)

@@ -208,16 +208,17 @@ def _print_localization(run: LocalizeRun) -> None:
         table.add_row(
             Text(name.rstrip(), style="bold" if row["layer"] in marked else ""),
             f"{row['repair']:.2f}",
-            Text(f"[{row['repair_low']:.2f}, {row['repair_high']:.2f}]"),
+            f"{row['repair_low']:.2f}-{row['repair_high']:.2f}",
             f"{row['retention']:.2f}",
             f"{row['net_gain']:+.2f}",
             Text(_mostly_named(row)),
             f"{row['n_unreadable_before']} -> {row['n_unreadable_after']}",
         )
-    console.print(table)
-    compared = Table("compared with", "repairs", "95%", "keeps", "net gain", "accuracy")
+    console.print(table, "")
+    compared = Table("compared with", "repairs", "95%", "keeps", "net gain", "accuracy", box=None)
     for other in (row for row in compared_rows(found) if not row.mark):
-        numbers = [other.repair.text, other.repair.interval, other.retention.text, other.net_gain.text]
+        interval = other.repair.interval.strip("[]").replace(", ", "-")
+        numbers = [other.repair.text, interval, other.retention.text, other.net_gain.text]
         cells = [f"{other.label} ({other.role})", *numbers, other.accuracy]
         compared.add_row(*(Text(cell.replace("−", "-")) for cell in cells))
     console.print(compared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from planted import planted
 
 import interp.jobs
@@ -27,6 +29,15 @@ CASES = Path(__file__).parent / "cases" / "grading.jsonl"
 LOCALIZE = ("localize", "tiny:llama", "--task", "comparison", "--n", "40", "--failures", "not-right")
 
 Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """One thread is fastest for a tiny model."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture
@@ -52,6 +63,12 @@ def program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
 def write(path: Path, *rows: object) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def table(out: str) -> list[list[str]]:
+    """Cells of every row of every table."""
+    rows = [line for line in out.splitlines() if line.startswith("│")]
+    return [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
 
 
 # As a program: exit codes, one line, no traceback
@@ -160,7 +177,7 @@ def test_a_good_file_is_counted(call: Call, tmp_path: Path) -> None:
         (
             [{"id": "x", "question": "a?", "gold": 1}, {"id": "x", "question": "b?", "gold": 1}],
             2,
-            "duplicate",
+            "ids must be unique",
         ),
         ([{"question": "a?", "gold": 1}, {"question": "a?", "gold": 2}], 2, "another gold"),
         ([{"question": "a?", "gold": "many", "kind": "number"}], 1, "number"),
@@ -220,7 +237,7 @@ def test_stopped_by_ctrl_c_it_says_how_to_go_on_and_goes_on(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     out_dir = tmp_path / "my run"
-    arguments = (*LOCALIZE, "--out", str(out_dir))
+    arguments = (*LOCALIZE, "--batch-size", "60", "--out", str(out_dir))
 
     @contextmanager
     def interrupted() -> Iterator[Interrupter]:
@@ -240,15 +257,18 @@ def test_stopped_by_ctrl_c_it_says_how_to_go_on_and_goes_on(
     code, out, err = call(*arguments)
     assert code == 0
     assert log.read_bytes().startswith(before)
-    assert "38 failures, 2 successes" in out
-    assert [line.split()[1] for line in out.splitlines() if line.startswith("│")] == ["0", "3", "1", "2"]
+    with (out_dir / "repair.csv").open(newline="") as file:
+        ranking = [row["layer"] for row in csv.DictReader(file)]
+    assert [cells[0].split()[0] for cells in table(out)[:4]] == ranking
     found = json.loads((out_dir / "localization.json").read_text())
+    assert f"{found['n_failures_asked']} failures, {found['n_successes_asked']} successes" in out
     words = " ".join(out.split())
     for sentence in found["sentences"]:
         assert sentence in words
     assert out.endswith(f"\nPage: {out_dir / 'index.html'}\n")
-    assert "silencing: 200 of 200" in err
-    assert err.endswith("attribution: 38 of 38; block 0 repairs 1 of 38 so far\n")
+    n_failures, n_swept = found["n_failures_asked"], found["n_failures_asked"] + found["n_successes_asked"]
+    assert f"silencing: {5 * n_swept} of {5 * n_swept}; block " in err
+    assert f"\nattribution: {n_failures} of {n_failures}" in err
 
 
 def test_the_guilty_block_and_the_missing_template_are_said(
@@ -259,13 +279,10 @@ def test_the_guilty_block_and_the_missing_template_are_said(
     monkeypatch.setattr(interp.tasks.load, "load_task", lambda *_, **__: task)
     code, out, _ = call("localize", "mine", "--task", "planted", "--max-failures", "12", "--out", tmp_path)
     assert code == 0
-    first = next(line for line in out.splitlines() if line.startswith("│"))
-    assert [cell.strip() for cell in first.split("│")[1:5]] == [
-        "2 repairs and gains most",
-        "1.00",
-        "0.76-1.00",
-        "1.00",
-    ]
+    first, *others = table(out)[:4]
+    assert first[0].split() == ["2", "repairs", "and", "gains", "most"]
+    assert first[1] == "1.00"
+    assert "1.00" not in {cells[1] for cells in others}
     assert "Note: The tokenizer has no chat template, so questions are asked as plain text." in out
     assert "The block to silence is MLP 2" in out
 
@@ -279,7 +296,7 @@ def test_the_guilty_block_and_the_missing_template_are_said(
         (("--task", "capitals", "--template", "html"), "--template is one of chat, plain, not 'html'"),
         (("--task", "capitals", "--max-failures", "1"), "at least 2 failures"),
         (("--task", "capitals", "--batch-size", "-1"), "at least one row, got -1"),
-        (("--task", "capitals", "--dtype", "int3"), "no model 'nope'"),
+        (("--task", "capitals", "--dtype", "int3"), "no dtype 'int3'"),
         (("--task", "nowhere.jsonl"), "nowhere.jsonl"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import html.parser
+import importlib.metadata
 import json
 import shutil
 import subprocess
@@ -224,9 +225,7 @@ def test_the_plan_and_the_environment_name_what_decides_the_numbers(
         "zero",
     )
     environment = json.loads((finished(1).path / "environment.json").read_text())
-    assert environment["packages"]["torch"] == torch.__version__.partition("+")[0] or (
-        environment["packages"]["torch"] == torch.__version__
-    )
+    assert environment["packages"]["torch"] == importlib.metadata.version("torch")
     assert set(environment["model"]) >= {"architecture", "attention", "dtype", "weights", "template"}
 
 
@@ -249,7 +248,9 @@ def test_a_control_shares_its_batch_with_its_blocks(whole: Watched) -> None:
 def test_the_batch_size_chosen_for_a_model_holds_whole_questions(
     finished: Callable[[int], LocalizeRun],
 ) -> None:
-    assert finished(1).run.plan["batch_size"] == 60
+    batch_size = finished(1).run.plan["batch_size"]
+    assert batch_size > 0
+    assert batch_size % (N_LAYERS + 1) == 0
 
 
 def test_a_run_in_other_batches_finds_the_same(
@@ -617,7 +618,6 @@ class Page(html.parser.HTMLParser):
         self.tags: list[str] = []
         self.handlers: list[str] = []
         self.words: list[str] = []
-        self.scripts: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
         self.close()
 
@@ -626,8 +626,8 @@ class Page(html.parser.HTMLParser):
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
 
     def handle_data(self, data: str) -> None:
-        into = self.scripts if self.tags and self.tags[-1] == "script" and self.cdata_elem else self.words
-        into.append(data)
+        if self.cdata_elem is None:  # neither script nor style
+            self.words.append(data)
 
     @property
     def text(self) -> str:

@@ -45,7 +45,7 @@ def _repairs(e: Evidence) -> list[str]:
     best, held_out = e.best_net_gain, e.held_out_net_gain
     shares = f"{held_out.repair} of the failures and keeps {held_out.retention} of the successes"
     if set(held_out.layers) == {best.layer}:
-        said = [f"Silencing {_name(best)} helps: held out, it repairs {shares}."]
+        said = [f"The block to silence is {_name(best)}: held out, it repairs {shares}."]
     else:
         said = [
             f"Silencing a block helps: held out, the choice by net gain repairs {shares}.",

@@ -44,8 +44,8 @@ def without_block(rows, layer):
 def test_the_planted_block_is_named_and_so_is_the_trap(planted):
     assert planted.finding is Finding.REPAIRS
     assert planted.headline == (
-        "Silencing MLP 14 helps: held out, it repairs 0.75 [0.60, 0.86] of the failures and keeps 0.95 "
-        "[0.86, 0.98] of the successes."
+        "The block to silence is MLP 14: held out, it repairs 0.75 [0.60, 0.86] of the failures and keeps "
+        "0.95 [0.86, 0.98] of the successes."
     )
     gain = planted.held_out_net_gain.net_gain_interval
     assert planted.sentences[1:4] == (

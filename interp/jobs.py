@@ -17,7 +17,7 @@ from interp.localizers.attribution import Ablation, attribution_table
 from interp.localizers.failures import choose_failures, read_failure_file
 from interp.localizers.lens import lens_table
 from interp.localizers.parting import find_partings
-from interp.models.reference import mean_reference, reference_key
+from interp.models.reference import mean_reference, read_reference, reference_key, reference_table
 from interp.probes.deployed import Deployed
 from interp.probes.silencing import Silencing
 from interp.procedure import Template
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 RULES = ("wrong", "unreadable", "not-right")
 ABLATIONS = ("zero", "mean")
 PACKAGES = ("interp", "numpy", "polars", "tokenizers", "torch", "transformers")
+REFERENCE = "reference.parquet"
 N_ROWS = 256
 """Rows that a batch aims at: as many whole questions, each with its control and blocks, as fit."""
 
@@ -145,7 +146,7 @@ def localize(
             max_successes=plan.max_successes,
         )
         run.freeze(failures)
-        key, references = _reference(model, task, plan)
+        key, references = _reference(model, task, plan, run)
         probe = Silencing(
             task.procedure,
             model.n_layers,
@@ -208,13 +209,16 @@ def _environment(model: Model) -> dict[str, Any]:
     return {"python": platform.python_version(), "packages": packages, "model": dict(model.environment)}
 
 
-def _reference(model: Model, task: Task, plan: LocalizePlan) -> tuple[str | None, References]:
-    """The reference set of a mean ablation: every question of the task."""
+def _reference(model: Model, task: Task, plan: LocalizePlan, run: Run) -> tuple[str | None, References]:
+    """The reference set of a mean ablation, every question of the task; kept in the run once it is made."""
     if plan.ablation != "mean":
         return None, {}
     texts = [question.text for question in task.questions]
     key = reference_key(model, texts, task.prompt)
-    return key, {key: mean_reference(model, texts, task.prompt)}
+    path = run.path / REFERENCE
+    if not path.exists():
+        run.write_parquet(REFERENCE, reference_table(mean_reference(model, texts, task.prompt)))
+    return key, {key: read_reference(path)}
 
 
 def _attribute(

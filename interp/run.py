@@ -40,9 +40,9 @@ class Run:
     def __init__(self, path: Path) -> None:
         """Reads a run directory; use `create_or_resume` or `read`."""
         self.path = path
-        self.plan: dict[str, Any] = self.read_json(PLAN)
+        self.plan = self._read_object(PLAN)
         self.questions = _read_questions(path / QUESTIONS)
-        self.environment: dict[str, Any] = self.read_json(ENVIRONMENT)
+        self.environment = self._read_object(ENVIRONMENT)
         self._resumed_with: list[dict[str, list[Any]]] = self.environment.pop("resumed_with", [])
         self._log = Log(path / ATTEMPTS)
         self._lock: int | None = None
@@ -208,6 +208,12 @@ class Run:
             ) from None
         except (ValueError, OSError) as error:
             raise RunDamaged(f"{path} cannot be read back ({error}).") from None
+
+    def _read_object(self, name: str) -> dict[str, Any]:
+        value = self.read_json(name)
+        if not isinstance(value, dict):
+            raise RunDamaged(f"{self.path / name} holds no JSON object.")
+        return value
 
     def write_json(self, name: str, value: Any) -> Path:
         """Writes a JSON value, whole or not at all, and gives its path.

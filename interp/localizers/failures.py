@@ -60,7 +60,7 @@ def choose_failures(
     successes = [i for i, outcome in outcomes.items() if outcome is Outcome.RIGHT]
     _check_numbers(failures, successes, outcomes, rule)
     chosen = seeded_order(failures, seed)[:max_failures]
-    n_matched = min(len(chosen), len(successes), *([] if max_successes is None else [max_successes]))
+    n_matched = min(len(chosen) if max_successes is None else max_successes, len(successes))
     subjects = {question.id: question.subject for question in questions}
     matched = _match(chosen, seeded_order(successes, seed), subjects, n_matched)
     return FailureSet(
@@ -130,7 +130,7 @@ def _check_numbers(
         raise BadFailureSet(
             f"{problem} {named} among {len(outcomes)} questions ({shares}). The block is chosen on one half "
             "and measured on the other, so at least 2 are needed: ask more or harder questions, or use "
-            "another rule (wrong, unreadable, not-right)."
+            "another rule (wrong, unreadable, not-right), each into another directory."
         )
     if not successes:
         raise BadFailureSet(

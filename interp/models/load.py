@@ -53,6 +53,8 @@ def load(name: str, options: LoadOptions | None = None) -> HooksModel:
     from interp.models.checks import verify
 
     options = options or LoadOptions()
+    if options.dtype not in DTYPES:
+        raise BadInput(f"There is no dtype {options.dtype!r}. Use one of: {', '.join(DTYPES)}.")
     prefix, _, rest = name.partition(":")
     model = (
         PREFIXES[prefix](rest, name, options)
@@ -74,10 +76,15 @@ def _load_hooks(rest: str, _name: str, options: LoadOptions) -> HooksModel:
     return _load_named(rest, rest, options)
 
 
-def _load_tiny(rest: str, _name: str, _options: LoadOptions) -> HooksModel:
+def _load_tiny(rest: str, name: str, options: LoadOptions) -> HooksModel:
+    import torch
+
     from interp.models.tiny import tiny
 
-    return tiny(rest)
+    model = tiny(rest)
+    module: Any = model.module
+    module.to(dtype=getattr(torch, options.dtype), device=options.device or "cpu")
+    return wrap(module, model.tokenizer, name=name)
 
 
 PREFIXES: dict[str, Callable[[str, str, LoadOptions], Any]] = {"hooks": _load_hooks, "tiny": _load_tiny}
@@ -85,8 +92,6 @@ PREFIXES: dict[str, Callable[[str, str, LoadOptions], Any]] = {"hooks": _load_ho
 
 
 def _load_named(source: str, name: str, options: LoadOptions) -> HooksModel:
-    if options.dtype not in DTYPES:
-        raise BadInput(f"There is no dtype {options.dtype!r}. Use one of: {', '.join(DTYPES)}.")
     folder = locate(source, download=options.download, allow_pickle=options.allow_pickle)
     module, tokenizer = _from_folder(folder, options)
     return wrap(module, tokenizer, name=name, hashes=hashes_of(folder))

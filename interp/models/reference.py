@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interp.errors import RunDamaged
 from interp.procedure import Prompt, content_key
 from interp.site import Point, Site
 
 if TYPE_CHECKING:
+    import polars as pl
     from jaxtyping import Float
     from torch import Tensor
 
@@ -43,3 +46,29 @@ def mean_reference(
             total = seen[site][0].double().sum(0)
             totals[site] = totals[site] + total if site in totals else total
     return {site: (total / n_positions).float() for site, total in totals.items()}
+
+
+def reference_table(reference: Mapping[Site, Float[Tensor, " d_model"]]) -> pl.DataFrame:
+    """A reference set as a table: one row a site, `site` and `mean`, the vector as a list of floats."""
+    import polars as pl
+
+    return pl.DataFrame(
+        {"site": [str(site) for site in reference], "mean": [mean.tolist() for mean in reference.values()]},
+        schema={"site": pl.String, "mean": pl.List(pl.Float32)},
+    )
+
+
+def read_reference(path: Path) -> dict[Site, Float[Tensor, " d_model"]]:
+    """A reference set from the Parquet file of its table.
+
+    Raises:
+        RunDamaged: The file cannot be read back.
+    """
+    import polars as pl
+    import torch
+
+    try:
+        rows = pl.read_parquet(path).iter_rows(named=True)
+        return {Site.parse(row["site"]): torch.tensor(row["mean"]) for row in rows}
+    except (OSError, pl.exceptions.PolarsError, KeyError) as error:
+        raise RunDamaged(f"{path} cannot be read back ({error}). Remove it: it is made again.") from None

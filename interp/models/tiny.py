@@ -164,7 +164,8 @@ def _detector(reads: Sequence[Float[Tensor, "pos d_model"]]) -> Float[Tensor, " 
     weight = (len(others) / len(last)) ** 0.5
     inputs = torch.cat([last * weight, others])
     targets = torch.cat([torch.where(side > side.median(), 1.0, -1.0) * weight, -torch.ones(len(others))])
-    return torch.linalg.lstsq(inputs, targets[:, None]).solution[:, 0]
+    inputs, targets = inputs.double(), targets.double()
+    return torch.linalg.solve(inputs.T @ inputs, inputs.T @ targets).float()
 
 
 def token_ids(model: HooksModel, text: str) -> Sequence[int]:

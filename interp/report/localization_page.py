@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from interp.localized import LocalizeRun
 from interp.localizers.outcomes import Outcomes, outcome_matrix
 from interp.question import Attempt, Outcome, Question
+from interp.report.command import command_of
 from interp.report.content import BlockAnswer, Example, PageContent
 from interp.report.controls import compared_rows, control_rows, fact_rows, failure_rows
 
@@ -40,7 +40,7 @@ def page_content(localized: LocalizeRun) -> PageContent:
         model=model,
         task=task,
         description=plan["task"]["description"],
-        command=shlex.join(["interp", "localize", model, "--task", task, "--out", str(localized.path)]),
+        command=command_of(plan, str(localized.path)),
         headline=typeset(found.headline),
         sentences=tuple(typeset(sentence) for sentence in found.sentences),
         facts=fact_rows(found),

@@ -210,3 +210,12 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, text: str, message:
     assert str(path) in str(caught.value)
     with pytest.raises(BadFailureSet, match="cannot be read"):
         read_failure_file(tmp_path / "none")
+
+
+def test_more_successes_than_failures_may_be_asked():
+    asked = rows(W, W, W, *[R] * 9)
+    plain = questions(*["a"] * 12)
+    assert len(choose_failures(asked, plain).successes) == 3
+    assert len(choose_failures(asked, plain, max_successes=2).successes) == 2
+    assert len(choose_failures(asked, plain, max_successes=7).successes) == 7
+    assert len(choose_failures(asked, plain, max_successes=50).successes) == 9

@@ -2,7 +2,7 @@
 # make test   everything: lint, format, types, import contract, tests
 # make clean  removes the environment and the demo's run
 
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 

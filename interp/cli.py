@@ -5,6 +5,7 @@ The only file that prints. Errors that the package raises on purpose are one lin
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -44,6 +45,8 @@ app = typer.Typer(
 
 def main() -> None:
     """Runs the command line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack the signs of a table
     try:
         app()
     except InterpError as error:

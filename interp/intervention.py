@@ -28,6 +28,11 @@ class Scope(StrEnum):
 EDITABLE = (Point.ATTN_OUT, Point.MLP_OUT)
 
 
+def _check_scope(scope: str) -> None:
+    if scope not in set(Scope):
+        raise BadWord(f"{scope!r} is not a scope. Use one of: {', '.join(Scope)}.")
+
+
 def _check_editable(site: Site) -> None:
     if site.point not in EDITABLE:
         raise BadWord(
@@ -48,9 +53,10 @@ class Scale:
         """Refuses sites that are no contributions and factors that are no finite numbers.
 
         Raises:
-            BadWord: The site is a residual stream, or the factor is NaN or infinite.
+            BadWord: The site is a residual stream, the factor is NaN or infinite, or there is no such scope.
         """
         _check_editable(self.site)
+        _check_scope(self.scope)
         if not abs(self.factor) < float("inf"):
             raise BadWord(f"The factor of {self.site} must be a finite number, got {self.factor}.")
 
@@ -74,9 +80,11 @@ class Mean:
         """Refuses sites that are no contributions and keys that are no plain words.
 
         Raises:
-            BadWord: The site is a residual stream, or the reference key is not `[0-9a-z]+`.
+            BadWord: The site is a residual stream, the reference key is not `[0-9a-z]+`, or there is no such
+                scope.
         """
         _check_editable(self.site)
+        _check_scope(self.scope)
         if not re.fullmatch(r"[0-9a-z]+", self.reference):
             raise BadWord(f"A reference key is made of digits and small letters, got {self.reference!r}.")
 
@@ -102,8 +110,7 @@ def parse_intervention(line: str) -> Intervention:
             "'L7.mlp_out*0.5@prompt' or 'L7.mlp_out=mean:3fa9c1'."
         )
     scope = match["scope"] or Scope.BOTH
-    if scope not in set(Scope):
-        raise BadWord(f"{scope!r} is not a scope. Use one of: {', '.join(Scope)}.")
+    _check_scope(scope)
     site = Site.parse(match["site"])
     if match["mean"] is not None:
         return Mean(site, match["mean"], Scope(scope))

@@ -62,16 +62,19 @@ class LocalizePlan:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuses unknown words, empty batches, and caps under which nothing can be measured.
+        """Refuses unknown words, negative seeds, empty batches, and caps that leave nothing to measure.
 
         Raises:
-            BadInput: Scope or ablation is unknown, a batch would be empty, or a cap is too small.
+            BadInput: Scope or ablation is unknown, the seed is negative, a batch would be empty, or a cap is
+                too small.
         """
         if self.scope not in set(Scope):
             raise BadInput(f"There is no scope {str(self.scope)!r}. Use one of: {', '.join(Scope)}.")
         object.__setattr__(self, "scope", Scope(self.scope))
         if self.ablation not in ABLATIONS:
             raise BadInput(f"There is no ablation {self.ablation!r}. Use one of: {', '.join(ABLATIONS)}.")
+        if self.seed < 0:
+            raise BadInput(f"A seed is 0 or more, got {self.seed}.")
         if self.batch_size is not None and self.batch_size < 1:
             raise BadInput(f"A batch needs at least one row, got {self.batch_size}.")
         if self.max_failures is not None and self.max_failures < 2:

@@ -135,7 +135,7 @@ class LocalizeRun:
             raise RunError(
                 f"{path} is not there: the run has not come that far. Start the same command again."
             )
-        return pl.read_csv(path, schema=schema).with_columns(pl.col(pl.String).fill_null(""))
+        return pl.read_csv(path, schema=schema, glob=False).with_columns(pl.col(pl.String).fill_null(""))
 
 
 @dataclass(frozen=True)

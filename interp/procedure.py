@@ -36,6 +36,18 @@ class Prompt:
     answer_prefix: str = ""
     template: Template = Template.CHAT
 
+    def __post_init__(self) -> None:
+        """Refuses an unknown template and texts that are not valid Unicode.
+
+        Raises:
+            BadInput: There is no such template, or a text holds half of a surrogate pair.
+        """
+        for text in (self.system or "", self.answer_prefix, *(t for pair in self.examples for t in pair)):
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                raise BadInput(f"The prompt text {text[:40]!r} is not valid Unicode. Write it in UTF-8.")
+        if self.template not in set(Template):
+            raise BadInput(f"There is no template {self.template!r}. Use one of: {', '.join(Template)}.")
+
 
 @dataclass(frozen=True)
 class Decoding:

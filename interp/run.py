@@ -283,9 +283,13 @@ def _refuse_same_ids(questions: Sequence[Question]) -> None:
 
 def _refuse_foreign(path: Path) -> None:
     """Refuses a path at which something else than a run, whole or just begun, stands."""
-    if path.exists() and not path.is_dir():
+    try:
+        there = path.exists()
+    except OSError as error:
+        raise RunError(f"{str(path)[:80]!r} cannot be a run directory ({error.strerror}).") from None
+    if there and not path.is_dir():
         raise RunError(f"{path} is a file. A run is a directory: name a new or empty one.")
-    names = {entry.name for entry in path.iterdir()} if path.exists() else set[str]()
+    names = {entry.name for entry in path.iterdir()} if there else set[str]()
     begun = {LOCK, QUESTIONS, ENVIRONMENT, *map(temporary, (QUESTIONS, ENVIRONMENT, PLAN))}
     if names and PLAN not in names and not (LOCK in names and names <= begun):
         raise RunError(f"{path} holds files but is no run: it has no {PLAN}. Name a new or empty directory.")

@@ -35,11 +35,13 @@ class Site:
     point: Point
 
     def __post_init__(self) -> None:
-        """Refuses a negative layer.
+        """Refuses a layer that is negative or no whole number.
 
         Raises:
-            BadWord: The layer is negative.
+            BadWord: The layer is negative, or no whole number.
         """
+        if self.layer != int(self.layer):
+            raise BadWord(f"A layer is a whole number, got {self.layer}.")
         if self.layer < 0:
             raise BadWord(f"A layer is counted from 0, got {self.layer}.")
 

@@ -216,6 +216,15 @@ def test_every_task_is_listed_and_two_options_are_marked(call: Call, monkeypatch
         assert ("[two options]" in lines[name]) is family.binary, name
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_lacks_the_signs_of_a_table_gets_escapes(encoding: str) -> None:
+    command = [sys.executable, "-m", "interp", "tasks"]
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"comparison" in done.stdout
+
+
 # localize
 
 

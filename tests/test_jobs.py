@@ -331,6 +331,15 @@ def test_silencing_on_the_prompt_is_all_there_is_for_one_token(
     assert all(line.endswith("*0@prompt") for row in log_of(run.path) for line in row["interventions"])
 
 
+def test_a_directory_whose_name_is_a_pattern_reads_its_own_files(
+    guilty: Callable[[int], tuple[HooksModel, Task]], whole: Watched, tmp_path: Path
+) -> None:
+    plan = replace(killed_run.PLAN, ablation="mean")
+    for name in ("run[1]", "run1", "run?"):
+        run = localize(*guilty(killed_run.LAYER), out=tmp_path / name, plan=plan)
+        assert run.attribution().height == whole.run.attribution().height
+
+
 def test_the_mean_is_put_in_place_of_a_contribution(
     guilty: Callable[[int], tuple[HooksModel, Task]], whole: Watched, tmp_path: Path
 ) -> None:
@@ -581,6 +590,7 @@ def test_weights_that_give_nan_are_refused_and_the_log_keeps_what_was_asked(tmp_
     [
         ({"scope": "sideways"}, "no scope 'sideways'. Use one of: prompt, decode, both"),
         ({"ablation": "half"}, "no ablation 'half'. Use one of: zero, mean"),
+        ({"seed": -1}, "0 or more, got -1"),
         ({"batch_size": 0}, "at least one row, got 0"),
         ({"max_failures": 1}, "at least 2 failures, got max_failures=1"),
         ({"max_successes": 0}, "At least 1 success must be kept in view, got max_successes=0"),

@@ -20,7 +20,8 @@ def test_the_python_examples_run(tmp_path, monkeypatch, capsys):
         exec(compile(block, "README.md", "exec"), names)
     out = capsys.readouterr().out
     assert "retention" in out
-    assert "L14.mlp_out" in out
+    assert "The block to silence is MLP 14" in out
+    assert "MLP 14 silenced: 3" in out
     assert (tmp_path / "runs/readme/index.html").is_file()
 
 

@@ -155,6 +155,8 @@ def test_a_directory_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
         Run.read(tmp_path)
     with pytest.raises(RunError, match="is a file"):
         open_run(tmp_path / "questions.jsonl")
+    with pytest.raises(RunError, match="cannot be a run directory"):
+        open_run(tmp_path / ("x" * 300))
     assert [path.name for path in tmp_path.iterdir()] == ["questions.jsonl"]
     assert (tmp_path / "questions.jsonl").read_text() == "mine"
 

@@ -153,8 +153,22 @@ def test_a_line_that_is_no_intervention_is_refused_with_what_to_write(line: str,
 def test_words_that_mean_nothing_cannot_be_made() -> None:
     with pytest.raises(BadWord, match="counted from 0, got -1"):
         Site(-1, Point.MLP_OUT)
+    half: Any = 1.5
+    with pytest.raises(BadWord, match=r"whole number, got 1\.5"):
+        Site(half, Point.MLP_OUT)
     with pytest.raises(BadWord, match="contribution to the residual stream"):
         Mean(Site(0, Point.RESID_POST), "ab")
+    unknown: Any = "sideways"
+    for make in (lambda: silence(1, unknown), lambda: Mean(MLP, "ab", unknown)):
+        with pytest.raises(BadWord, match=r"'sideways' is not a scope\. Use one of: prompt, decode, both"):
+            make()
+    with pytest.raises(BadInput, match=r"no template 'sideways'\. Use one of: chat, plain"):
+        Prompt(template=unknown)
+    for broken in (Prompt(), Prompt(examples=(("1+1?", "2"),))):
+        with pytest.raises(BadInput, match="not valid Unicode"):
+            replace(broken, system="a\udcffb")
+    with pytest.raises(BadInput, match="not valid Unicode"):
+        Prompt(examples=(("1+1?", "\ud800"),))
     with pytest.raises(BadInput, match="max_new_tokens=0"):
         Decoding(0)
     with pytest.raises(BadInput, match="empty stop string"):

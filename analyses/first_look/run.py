@@ -20,6 +20,7 @@ from interp.progress import watch
 HERE = Path(__file__).parent
 KEPT = ("layer", "n_failures", "repair", "repair_low", "repair_high", "n_successes", "retention")
 KEPT_TOO = ("net_gain", "accuracy_after", "position_before", "position_share_before")
+METHODS = ("direct", "patching")
 KEPT_LAST = ("position_after", "position_share_after")
 
 
@@ -37,6 +38,9 @@ def main(out: Path) -> None:
         found, held_out = run.localization, run.localization.held_out_net_gain
         repair = run.repair().select(*KEPT, *KEPT_TOO, *KEPT_LAST)
         tables.append(repair.select(pl.lit(case["name"]).alias("case"), pl.all()))
+        blocks = run.blocks()
+        order = {method: blocks.sort(method, descending=True)["layer"].to_list() for method in METHODS}
+        ranks = {m: order[m].index(found.best_net_gain.layer) + 1 for m in METHODS}
         agreement = dict(run.agreement().select("method", "spearman").iter_rows())
         verdicts.append(
             {
@@ -58,6 +62,8 @@ def main(out: Path) -> None:
                 "p_max_net_gain": found.p_max_net_gain,
                 "spearman_direct": agreement["direct"],
                 "spearman_patching": agreement["patching"],
+                "rank_of_gain_direct": ranks["direct"],
+                "rank_of_gain_patching": ranks["patching"],
                 "headline": found.headline,
                 "fingerprint": model.fingerprint,
             }

@@ -66,8 +66,8 @@ class HookedBatch:
         past = None
         if n_prefix >= MIN_PREFIX and self._has_full_attention():
             past = self._read_prefix(bases[0][:n_prefix])
-        else:
-            n_prefix = 0
+        if past is None or any(layer.keys is None for layer in past[0].layers):
+            past, n_prefix = None, 0  # a model that keeps no cache shares nothing; the load check refuses it
         plan = plan_forks(self._prompts, [self._first_edit(row) for row in self._rows])
         order = plan.rows()
         rests = [self._prompts[row][n_prefix:] for row in order[: plan.n_bases]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from interp.errors import LoadRefused
+from interp.errors import LoadRefused, Unsupported
 from interp.models.batch import HookedBatch
 from interp.models.hooks import HooksModel
 from interp.procedure import Prompt, Template
@@ -58,7 +58,12 @@ def verify(model: HooksModel) -> dict[str, float]:
 
 
 def _prompt(model: HooksModel) -> Prompt:
-    return Prompt(template=Template.CHAT if model.has_chat_template else Template.PLAIN)
+    """A chat prompt if the tokenizer can make one: a broken template is in the way of chat prompts only."""
+    try:
+        model.render(TEXTS[0], Prompt())
+    except Unsupported:
+        return Prompt(template=Template.PLAIN)
+    return Prompt()
 
 
 def _relative(found: Tensor, expected: Tensor) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from interp.errors import QuestionTooLong, Unsupported
+from interp.errors import BadInput, QuestionTooLong, Unsupported
 from interp.intervention import EDITABLE, Intervention, Scope
 from interp.models.batch import HookedBatch
 from interp.models.decode import decode_greedy
@@ -122,10 +122,11 @@ class HooksModel:
 
     def encode_answer(self, prompt: Rendered, answer: str) -> tuple[int, ...]:
         """Token ids of an answer that follows a prompt."""
-        joined = tuple(self.tokenizer(prompt.text + answer, add_special_tokens=False).input_ids)
         n_prompt = len(prompt.tokens)
-        if joined[:n_prompt] == prompt.tokens:
-            return joined[n_prompt:]
+        for special in (False, True):  # a plain prompt has the tokenizer's own beginning before it
+            joined = tuple(self.tokenizer(prompt.text + answer, add_special_tokens=special).input_ids)
+            if joined[:n_prompt] == prompt.tokens:
+                return joined[n_prompt:]
         return tuple(self.tokenizer(answer, add_special_tokens=False, split_special_tokens=True).input_ids)
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -155,6 +156,13 @@ class HooksModel:
                 f"{self.n_context}. Shorten it, or leave it out."
             )
 
+    def _check_tokens(self, tokens: Sequence[int]) -> None:
+        n_vocab = int(self._unembedding.weight.shape[0])
+        if not tokens:
+            raise BadInput("A forward pass needs at least one token.")
+        if not 0 <= min(tokens) <= max(tokens) < n_vocab:
+            raise BadInput(f"Tokens are 0 to {n_vocab - 1}, got {min(tokens)} to {max(tokens)}.")
+
     def _check_site(self, site: Site) -> None:
         if site.layer >= self.n_layers:
             raise Unsupported(f"{self.name} has layers 0 to {self.n_layers - 1}, so there is no {site}.")
@@ -176,10 +184,12 @@ class HooksModel:
         """One pass over one sequence, without a cache; all its positions count as prompt.
 
         Raises:
+            BadInput: There is no token, or one that the vocabulary lacks.
             Unsupported: A site does not exist in this model.
         """
         for site in (*record, *(edit.site for edit in interventions)):
             self._check_site(site)
+        self._check_tokens(tokens)
         edits = RowEdits([interventions], Scope.PROMPT, references, self.weight_like)
         recorded: dict[Site, Tensor] = {}
         ids = torch.tensor([list(tokens)], device=self.device)

@@ -124,6 +124,8 @@ def _check(module: nn.Module, row: Layout, architecture: str) -> None:
     for name in (row.embedding, row.blocks, row.final_norm, row.head):
         if not _has(module, name):
             raise Unsupported(f"This {architecture!r} model has no module {name!r}, which its row names.")
+    if not blocks_of(module, row):
+        raise Unsupported(f"This {architecture!r} model has no blocks, so there is no MLP to silence.")
     for layer, block in enumerate(blocks_of(module, row)):
         if not _has(block, row.mlp):
             raise Unsupported(

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from interp.errors import BadInput, LoadRefused, Unsupported
-from interp.models.source import EMBEDDED, hashes_of, locate, quiet_transformers
+from interp.models.source import EMBEDDED, hashes_of, locate, quiet_transformers, refuse_missing
 
 if TYPE_CHECKING:
     from interp.models.hooks import HooksModel
@@ -36,7 +36,7 @@ class LoadOptions:
     trust_remote_code: bool = False
 
 
-def load(name: str, options: LoadOptions | None = None) -> HooksModel:
+def load(name: str | Path, options: LoadOptions | None = None) -> HooksModel:
     """Loads a model and verifies it.
 
     Args:
@@ -52,9 +52,11 @@ def load(name: str, options: LoadOptions | None = None) -> HooksModel:
     """
     from interp.models.checks import verify
 
-    options = options or LoadOptions()
+    name, options = str(name), options or LoadOptions()
     if options.dtype not in DTYPES:
         raise BadInput(f"There is no dtype {options.dtype!r}. Use one of: {', '.join(DTYPES)}.")
+    if options.device is not None:
+        _check_device(options.device)
     prefix, _, rest = name.partition(":")
     model = (
         PREFIXES[prefix](rest, name, options)
@@ -128,24 +130,51 @@ def _from_folder(folder: Path, options: LoadOptions) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     allowed = {"trust_remote_code": options.trust_remote_code, "local_files_only": True}
-    device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         with quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(folder, **allowed)
-            module: Any = AutoModelForCausalLM.from_pretrained(
-                folder,
-                dtype=getattr(torch, options.dtype),
-                use_safetensors=None if options.allow_pickle else True,
-                **allowed,
+            module, read = cast(
+                "tuple[Any, dict[str, Any]]",
+                AutoModelForCausalLM.from_pretrained(
+                    folder,
+                    dtype=getattr(torch, options.dtype),
+                    use_safetensors=None if options.allow_pickle else True,
+                    output_loading_info=True,
+                    **allowed,
+                ),
             )
-        return module.to(device=device), tokenizer
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+    except (OSError, RuntimeError, ValueError, KeyError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         if "trust_remote_code" in str(error):
             raise Unsupported(
                 f"{folder.name!r} brings its own model code, which runs only with --trust-remote-code."
             ) from error
         raise LoadRefused(f"transformers could not load {str(folder)!r}: {reason}") from error
+    refuse_missing(folder, read)
+    return module.to(device=options.device or _default_device()), tokenizer
+
+
+def _default_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _check_device(device: str) -> None:
+    """Refuses a device that is not on this machine.
+
+    Raises:
+        BadInput: It is none that torch knows, or torch finds none such here.
+    """
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0][:120]
+        raise BadInput(
+            f"The device {device!r} cannot be used here ({reason}). Use cpu, or leave it out."
+        ) from None
 
 
 def _hash_text(text: str) -> str:

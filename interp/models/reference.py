@@ -68,7 +68,7 @@ def read_reference(path: Path) -> dict[Site, Float[Tensor, " d_model"]]:
     import torch
 
     try:
-        rows = pl.read_parquet(path).iter_rows(named=True)
+        rows = pl.read_parquet(path, glob=False).iter_rows(named=True)
         return {Site.parse(row["site"]): torch.tensor(row["mean"]) for row in rows}
     except (OSError, pl.exceptions.PolarsError, KeyError) as error:
         raise RunDamaged(f"{path} cannot be read back ({error}). Remove it: it is made again.") from None

@@ -51,17 +51,22 @@ def _chat(tokenizer: PreTrainedTokenizerBase, text: str, prompt: Prompt) -> str:
     system = {"role": "system", "content": prompt.system}
     try:
         whole = _apply(tokenizer, [system, *turns])
-    except Exception as error:
+    except Unsupported:
         # Some templates (Gemma's) refuse a system turn: it then goes before the first question.
-        if type(error).__name__ != "TemplateError":
-            raise
         first = {"role": "user", "content": f"{prompt.system}\n\n{turns[0]['content']}"}
         whole = _apply(tokenizer, [first, *turns[1:]])
     return whole + prompt.answer_prefix
 
 
 def _apply(tokenizer: PreTrainedTokenizerBase, turns: Sequence[dict[str, str]]) -> str:
-    return str(tokenizer.apply_chat_template(list(turns), tokenize=False, add_generation_prompt=True))
+    from jinja2 import TemplateError
+
+    try:
+        return str(tokenizer.apply_chat_template(list(turns), tokenize=False, add_generation_prompt=True))
+    except TemplateError as error:
+        raise Unsupported(
+            f"The tokenizer's chat template refuses this prompt ({error}). Use --template plain."
+        ) from error
 
 
 def _plain(_: PreTrainedTokenizerBase, text: str, prompt: Prompt) -> str:
@@ -93,6 +98,11 @@ def _render_apart(tokenizer: PreTrainedTokenizerBase, text: str, prompt: Prompt)
     if prompt.template is Template.PLAIN:
         tokens += tokenizer("", add_special_tokens=True).input_ids
     pieces = re.split(f"<{nonce}:([0-9]+)>", whole)
+    if {int(place) for place in pieces[1::2]} != {*range(len(contents))}:
+        raise Unsupported(
+            "The tokenizer's chat template changes or drops texts, so one with control tokens in it "
+            "cannot be encoded apart. Use --template plain."
+        )
     for place, piece in enumerate(pieces):
         inside = place % 2 == 1
         if inside:

@@ -11,12 +11,13 @@ import importlib.util
 import json
 import os
 import shutil
+import struct
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from interp.errors import BadInput, LoadRefused, UnknownName
 
@@ -111,7 +112,11 @@ def _converted(file: Path) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
         try:
-            _convert(file, scratch)
+            try:
+                _convert(file, scratch)
+            except (LookupError, OSError, RuntimeError, ValueError, struct.error) as error:
+                reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else "no reason given"
+                raise LoadRefused(f"{str(file)!r} could not be converted from gguf: {reason}") from error
             try:
                 scratch.rename(folder)
             except OSError:
@@ -130,7 +135,11 @@ def _convert(file: Path, folder: Path) -> None:
     where: dict[str, Any] = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
     with quiet_transformers():
         tokenizer = AutoTokenizer.from_pretrained(**where)
-        model: Any = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+        model, read = cast(
+            "tuple[Any, dict[str, Any]]",
+            AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32, output_loading_info=True),
+        )
+    refuse_missing(file, read)
     # transformers refuses to save what is still marked as quantized; the weights no longer are.
     model.hf_quantizer = None
     for marked in (model, model.config):
@@ -140,6 +149,23 @@ def _convert(file: Path, folder: Path) -> None:
     with quiet_transformers():
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+
+
+def refuse_missing(source: Path, read: Mapping[str, Any]) -> None:
+    """Refuses a checkpoint that lacks weights: transformers would go on with random ones.
+
+    Args:
+        source: The folder or file.
+        read: What transformers says of the loading (`output_loading_info`).
+
+    Raises:
+        LoadRefused: Weights are missing; names one.
+    """
+    if missing := sorted(read["missing_keys"]):
+        raise LoadRefused(
+            f"{str(source)!r} lacks {len(missing)} of the weights that its config asks for, {missing[0]} "
+            "among them; they would be random. Get the whole checkpoint, or correct the config."
+        )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 from interp.procedure import Procedure
 from interp.tasks.load import TASKS
-from interp.tasks.task import ASKED, ONE_LINE
+from interp.tasks.task import ASKED, LONG_LINE
 
 
 def command_of(plan: Mapping[str, Any], out: str) -> str:
@@ -22,7 +22,7 @@ def command_of(plan: Mapping[str, Any], out: str) -> str:
     known = TASKS.get(name)
     if known is not None:
         words += ["--n", str(task["n_questions"])]
-    default = Procedure(known.prompt, known.decoding) if known is not None else Procedure(ASKED, ONE_LINE)
+    default = Procedure(known.prompt, known.decoding) if known is not None else Procedure(ASKED, LONG_LINE)
     asked = Procedure.from_json(procedure)
     options = {
         "--failures": (plan["failures"] if isinstance(plan["failures"], str) else "FILE", "wrong"),

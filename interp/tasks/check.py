@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from interp.question import Kind, Question
+from interp.tasks.grading import canonical
 from interp.tasks.row_question import FIELDS, RowError, question_from_row
 from interp.tasks.rows import Problem, Row, read_rows
 
@@ -134,13 +135,18 @@ def _repeated(
     first, other = texts.get(question.text, (0, None))
     if other is None:
         return None
-    if (other.gold, other.kind) == (question.gold, question.kind):
+    if other.kind == question.kind and _accepted(other) == _accepted(question):
         message = f"is the question of line {first} again; it is left out"
         return Problem("warning", str(path), line, "question", "repeated question", message)
     message = (
         f"is the question of line {first} with another gold ({question.gold[0]!r}, there {other.gold[0]!r})"
     )
     return Problem("error", str(path), line, "question", "contradiction", message)
+
+
+def _accepted(question: Question) -> set[str | None]:
+    """Its golds in the spelling of verdicts: 1 and 1.0 are one answer."""
+    return {canonical(question, gold) for gold in question.gold}
 
 
 def _named(question: Question) -> Question:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from interp.errors import BadInput, BadQuestions
-from interp.procedure import Decoding, Prompt
+from interp.procedure import Prompt
 from interp.question import Question, seeded_order
 from interp.tasks.check import check_questions, summary
 from interp.tasks.rows import FORMATS
-from interp.tasks.task import ASKED, Task, is_binary
+from interp.tasks.task import ASKED, LONG_LINE, Task, is_binary
 
 __all__ = ["FORMATS", "load_file", "load_questions", "write_questions"]
 
@@ -56,7 +56,7 @@ def load_file(path: Path | str, *, n: int | None = None, seed: int = 0, prompt: 
     task = Task(
         str(path),
         questions,
-        decoding=Decoding(max_new_tokens=32, stop=("\n",)),
+        decoding=LONG_LINE,
         description=f"{len(questions)} questions from {Path(path).name}.",
         binary=is_binary(questions),
     )

@@ -36,7 +36,7 @@ TASKS: Mapping[str, Family] = MappingProxyType(
 """Every built-in task: name, and how its questions are made and asked."""
 
 
-def load_task(spec: str, *, n: int | None = None, seed: int = 0) -> Task:
+def load_task(spec: str | Path, *, n: int | None = None, seed: int = 0) -> Task:
     """Loads a task.
 
     The first n questions of a seed are the same whatever n is. Seeds of different parity draw from different
@@ -57,6 +57,7 @@ def load_task(spec: str, *, n: int | None = None, seed: int = 0) -> Task:
     """
     if n is not None and n < 1:
         raise BadInput(f"A task needs at least one question, got n={n}.")
+    spec = str(spec)
     name, _, line = spec.partition(":")
     if name not in TASKS:
         if _is_file(spec):

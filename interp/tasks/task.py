@@ -17,6 +17,9 @@ ASKED = Prompt(system="You answer questions.", answer_prefix="The answer is ")
 
 ONE_LINE = Decoding(max_new_tokens=8, stop=("\n",))
 """The decoding of a task that says nothing else: one short line."""
+LONG_LINE = Decoding(max_new_tokens=32, stop=("\n",))
+"""The decoding of a question file that says nothing else: room for an answer of any kind on one line."""
+
 ONE_NAME = Decoding(max_new_tokens=12, stop=("\n", ".", ","))
 """The decoding of a task whose answer is a name: what the model goes on to say of it is not read."""
 

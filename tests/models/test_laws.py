@@ -195,6 +195,14 @@ def test_edits_whose_order_would_matter_are_refused(tiny_model):
     assert model.forward([1, 2], interventions=apart, references=mean).logits.isfinite().all()
 
 
+@pytest.mark.parametrize(
+    ("tokens", "says"), [((), "at least one"), ((1, 259), "0 to 258"), ((-1,), "got -1")]
+)
+def test_tokens_that_the_vocabulary_lacks_are_refused(tiny_model, tokens, says):
+    with pytest.raises(BadInput, match=says):
+        tiny_model("llama").forward(tokens)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_model_is_as_it_was_after_success_and_after_an_exception(name):
     model = tiny(name)

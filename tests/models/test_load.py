@@ -15,7 +15,7 @@ from interp.models import layout, source
 from interp.models.checks import verify
 from interp.models.load import LoadOptions, load, model_names, wrap
 from interp.models.tiny import ARCHITECTURES, byte_tokenizer, tiny
-from interp.procedure import Decoding, Procedure, Prompt, Request
+from interp.procedure import Decoding, Procedure, Prompt, Request, Template
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +117,66 @@ def test_unusable_folders_are_one_clear_error(tmp_path, folder):
         load(str(folder))
     with pytest.raises(BadInput, match="float32, bfloat16"):
         load(str(folder), LoadOptions(dtype="int3"))
+
+
+@pytest.mark.parametrize("part", ["layers.2.mlp.up_proj", "lm_head"])
+def test_a_checkpoint_that_lacks_weights_is_refused(folder, part):
+    from safetensors.torch import load_file, save_file
+
+    file = folder / "model.safetensors"
+    weights = {name: value for name, value in load_file(file).items() if part not in name}
+    save_file(weights, file, metadata={"format": "pt"})
+    with pytest.raises(LoadRefused, match=rf"lacks 1 .*{part}\.weight"):
+        load(str(folder))
+
+
+def test_weights_of_another_shape_are_refused(folder):
+    from safetensors.torch import load_file, save_file
+
+    file = folder / "model.safetensors"
+    weights = {**load_file(file), "lm_head.weight": torch.zeros(3, 3)}
+    save_file(weights, file, metadata={"format": "pt"})
+    with pytest.raises(LoadRefused, match="could not load"):
+        load(folder)
+
+
+def test_tied_weights_are_not_missing(tmp_path):
+    from transformers import LlamaForCausalLM
+
+    module = tiny("llama").module
+    config = type(module.config)(**{**module.config.to_dict(), "tie_word_embeddings": True})
+    LlamaForCausalLM(config).save_pretrained(tmp_path)
+    tiny("llama").tokenizer.save_pretrained(tmp_path)
+    assert load(tmp_path).n_layers == 4
+
+
+def test_a_config_without_blocks_is_refused(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 0}))
+    with pytest.raises(Unsupported, match="no blocks"):
+        load(str(folder))
+
+
+@pytest.mark.parametrize("data", [b"", b"no gguf at all", b"GGUF\x03\x00\x00\x00torn"])
+def test_a_broken_gguf_file_is_one_clear_error_and_leaves_nothing(tmp_path, data):
+    (tmp_path / "broken.gguf").write_bytes(data)
+    with pytest.raises(LoadRefused, match=r"broken\.gguf"):
+        load(str(tmp_path / "broken.gguf"))
+    assert list((tmp_path / "cache" / "models").iterdir()) == []
+
+
+@pytest.mark.parametrize("device", ["toaster", "cuda:99", ""])
+def test_a_device_that_is_not_there_is_one_clear_error(device):
+    with pytest.raises(BadInput, match="cannot be used here"):
+        load("tiny:llama", LoadOptions(device=device))
+
+
+def test_a_model_with_a_broken_chat_template_loads_for_plain_prompts(folder):
+    (folder / "chat_template.jinja").write_text("{% for m in messages %}{{ m['content'] ")
+    model = load(str(folder))
+    assert model.render("Hi?", Prompt(template=Template.PLAIN)).text == "Question: Hi?\nAnswer:"
+    with pytest.raises(Unsupported, match="--template plain"):
+        model.render("Hi?", Prompt())
 
 
 def test_a_wrong_row_is_refused_with_the_numbers(monkeypatch):

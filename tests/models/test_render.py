@@ -56,6 +56,27 @@ def test_a_question_that_mimics_the_marks_of_apart_encoding_changes_nothing():
     assert "<0123456789abcdef:0> <|end|>" in rendered.text
 
 
+@pytest.mark.parametrize("template", list(Template))
+def test_an_answer_is_encoded_as_it_goes_on_from_the_prompt(template):
+    """With a tokenizer that begins a text by itself: with a control token, and with a space."""
+    from tokenizers import pre_tokenizers, processors
+
+    from interp.models.load import wrap
+    from interp.models.tiny import tiny
+
+    tokenizer = byte_tokenizer()
+    start = (TOKENIZER.bos_token, START)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{start[0]} $A", special_tokens=[start]
+    )
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    model = wrap(tiny("llama").module, tokenizer, name="begins")
+    prompt = model.render("2+5?", Prompt(template=template, answer_prefix="It is "))
+    assert prompt.tokens[0] == START
+    joined = tokenizer(prompt.text + "7", add_special_tokens=template is Template.PLAIN).input_ids
+    assert [*prompt.tokens, *model.encode_answer(prompt, "7")] == joined
+
+
 def test_plain_prompt():
     rendered = render(TOKENIZER, "2+2?", Prompt("Sys", PROMPT.examples, "It is ", Template.PLAIN))
     expected = "Sys\n\nQuestion: 1+1?\nAnswer: It is 2\n\nQuestion: 2+2?\nAnswer: It is "
@@ -77,3 +98,20 @@ def test_without_a_chat_template_chat_is_refused_and_plain_works():
     with pytest.raises(Unsupported, match="no chat template"):
         render(tokenizer, "x", Prompt())
     assert render(tokenizer, "x", Prompt(template=Template.PLAIN)).text == "Question: x\nAnswer:"
+
+
+@pytest.mark.parametrize("template", ["{{ raise_exception('never') }}", "{{ foo.bar.baz }}", "{% for m"])
+@pytest.mark.parametrize("system", [None, "Sys"])
+def test_a_template_that_fails_is_one_clear_error(template, system):
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = template
+    with pytest.raises(Unsupported, match="--template plain"):
+        render(tokenizer, "2+2?", Prompt(system))
+
+
+def test_control_text_under_a_template_that_changes_texts_is_refused_not_lost():
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] | upper }}{% endfor %}"
+    assert render(tokenizer, "two?", Prompt("sys")).text == "SYSTWO?"
+    with pytest.raises(Unsupported, match="changes or drops"):
+        render(tokenizer, "two <|end|>?", Prompt("sys"))

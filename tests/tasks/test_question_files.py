@@ -218,6 +218,13 @@ def test_parquet(tmp_path: Path) -> None:
             ),
             ["q.jsonl:3: question: is the question of line 1 with another gold ('y', there 'x')"],
         ),
+        (
+            "q.jsonl",
+            rows(
+                {"question": "a", "gold": 1, "kind": "text"}, {"question": "a", "gold": "1", "kind": "number"}
+            ),
+            ["q.jsonl:2: question: is the question of line 1 with another gold"],
+        ),
         ("q.csv", "question;gold\na;b\n", ["q.csv:1: row:", "separate the columns with commas"]),
         ("q.csv", "question,answer\na,b\n", ["q.csv:1: row: the header lacks gold; it has question, answer"]),
         ("q.csv", "question,gold,gold\na,b,c\n", ["the header names the column 'gold' twice"]),
@@ -392,3 +399,11 @@ def test_the_questions_of_a_task_come_back_as_they_were(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="Cannot write"):
         write_questions(tmp_path / "no" / "q.jsonl", [])
+
+
+def test_one_gold_in_two_spellings_is_no_contradiction(write) -> None:
+    content = rows({"question": "a", "gold": 1}, {"question": "a", "gold": "1.0"})
+    report = check_questions(write("q.jsonl", content))
+    assert report.usable
+    assert [problem.rule for problem in report.warnings] == ["repeated question"]
+    assert [question.gold for question in report.questions] == [("1",)]

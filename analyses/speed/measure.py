@@ -1,7 +1,7 @@
 """Measures start-up, loading and the sweep, side by side in one run, and prints the table of README.md.
 
-    python analyses/speed/measure.py            # about two minutes on two cores
-    /usr/bin/time -v make demo                  # time and peak memory of the whole job
+    python analyses/speed/measure.py            # about four minutes on two cores
+    /usr/bin/time -v interp localize smollm2 --task comparison --out RUN    # the whole job: time, peak memory
 
 The plain loop is what one would write by hand: for each block a hook that zeroes the MLP's output, and
 transformers' `generate` on all questions. Both give the same text in every row, or the script fails.

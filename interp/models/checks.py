@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
 
 from interp.errors import LoadRefused
 from interp.models.batch import HookedBatch
@@ -92,9 +91,11 @@ def _final(model: HooksModel, tokens: tuple[int, ...]) -> dict[str, float]:
         head = _relative(model.head(resid), logits)
         pair = [int(logits.argmax()), int(logits.argmin())]
         norm = model.module.get_submodule(model.layout.final_norm)
-        bias = norm.bias if isinstance(norm, nn.LayerNorm) else 0.0  # no block writes it
+        bias = getattr(norm, "bias", None)  # no block writes it
+        written = norm(resid) if bias is None else norm(resid) - bias
         unembed: Any = model.module.get_submodule(model.layout.head)
-        readout = _relative(model.readout(resid, pair) @ resid, unembed.weight[pair] @ (norm(resid) - bias))
+        expected = unembed.weight[pair] @ written * model.logit_scale
+        readout = _relative(model.readout(resid, pair) @ resid, expected)
     return {"head": head, "readout": readout}
 
 

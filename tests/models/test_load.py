@@ -163,6 +163,28 @@ def test_an_unknown_architecture_lists_the_known_ones():
         wrap(module, byte_tokenizer(), name="x")
 
 
+@pytest.mark.parametrize(
+    ("model_type", "settings", "words"),
+    [
+        ("gemma4_text", {"hidden_size_per_layer_input": 0}, r"refused: its blocks also add .* does not sum"),
+        ("opt", {"do_layer_norm_before": False}, r"no module 'model\.decoder\.final_layer_norm'.*350m"),
+    ],
+)
+def test_an_architecture_that_cannot_be_read_is_refused_with_the_reason(model_type, settings, words):
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    small = {"vocab_size": 259, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    if model_type == "opt":
+        small["word_embed_proj_dim"] = 16
+    config = AutoConfig.for_model(model_type, **small, intermediate_size=16, **settings)
+    with pytest.raises(Unsupported, match=words):
+        wrap(AutoModelForCausalLM.from_config(config), byte_tokenizer(), name="x")
+
+
+def test_no_architecture_has_both_a_row_and_a_refusal():
+    assert not set(layout.LAYOUTS) & set(layout.REFUSALS)
+
+
 def test_a_model_without_mlp_blocks_is_refused():
     model = tiny("llama")
     del model.module.model.layers[2].mlp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -35,25 +36,37 @@ def verify(model: HooksModel) -> dict[str, float]:
     Raises:
         LoadRefused: A check failed; the message gives the numbers.
     """
-    tokens = model.render(TEXTS[0], _prompt(model)).tokens
-    errors = {
-        "additivity": _additivity(model, tokens),
-        **_final(model, tokens),
-        "cache": _cached_against_uncached(model),
-    }
-    dtype = next(model.module.parameters()).dtype
-    limit = TOLERANCE.get(dtype, 5e-2)
-    failed = {name: error for name, error in errors.items() if not error <= limit}
+    errors = measure(model)
+    failed = failures(model, errors)
     if failed:
         numbers = ", ".join(f"{name} {error:.2g}" for name, error in failed.items())
         raise LoadRefused(
-            f"{model.name} failed a load check (relative error above {limit:g}): {numbers}. Checks: "
+            f"{model.name} failed a load check (relative error above {_limit(model):g}): {numbers}. Checks: "
             "additivity (contributions sum to the residual stream), head and readout (the last stream gives "
             "the logits), cache (cached = uncached generation of a left-padded pair). Its numbers could not "
             "be trusted; the row of its architecture in interp/models/layout.py, or the versions of torch "
             "and transformers, is wrong."
         )
     return errors
+
+
+def measure(model: HooksModel) -> dict[str, float]:
+    """The relative error of each load check: `additivity`, `head`, `readout`, `cache`."""
+    tokens = model.render(TEXTS[0], _prompt(model)).tokens
+    return {
+        "additivity": _additivity(model, tokens),
+        **_final(model, tokens),
+        "cache": _cached_against_uncached(model),
+    }
+
+
+def failures(model: HooksModel, errors: Mapping[str, float]) -> dict[str, float]:
+    """The errors that are too large for the model's dtype, or not a number."""
+    return {name: error for name, error in errors.items() if not error <= _limit(model)}
+
+
+def _limit(model: HooksModel) -> float:
+    return TOLERANCE.get(next(model.module.parameters()).dtype, 5e-2)
 
 
 def _prompt(model: HooksModel) -> Prompt:

@@ -180,6 +180,12 @@ REFUSALS: dict[str, str] = {"gemma4": _GEMMA4, "gemma4_text": _GEMMA4}
 """Architecture -> why it has no row."""
 
 
+def is_unknown(module: nn.Module) -> bool:
+    """Whether a model's architecture has neither a row nor a refusal."""
+    config: Any = module.config
+    return str(config.model_type) not in {*LAYOUTS, *REFUSALS}
+
+
 def layout_of(module: nn.Module) -> Layout:
     """The row for a transformers model, with `parallel` read from its config.
 
@@ -198,7 +204,7 @@ def layout_of(module: nn.Module) -> Layout:
         )
     if isinstance(row.parallel, str):
         row = replace(row, parallel=bool(getattr(config, row.parallel)))
-    _check(module, row, architecture)
+    check_modules(module, row, architecture)
     return row
 
 
@@ -219,7 +225,12 @@ def module_at(block: nn.Module, layout: Layout, point: Point) -> nn.Module:
     return block.get_submodule(path)
 
 
-def _check(module: nn.Module, row: Layout, architecture: str) -> None:
+def check_modules(module: nn.Module, row: Layout, architecture: str) -> None:
+    """Refuses a model that lacks a module that a row names.
+
+    Raises:
+        Unsupported: A module is missing.
+    """
     for name in (row.embedding, row.blocks, row.final_norm, row.head):
         if not _has(module, name):
             reason = f" {row.absent}" if row.absent else ""

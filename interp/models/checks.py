@@ -87,6 +87,8 @@ def _additivity(model: HooksModel, tokens: tuple[int, ...]) -> float:
     worst = 0.0
     for layer in range(model.n_layers):
         at = {point: seen[Site(layer, point)] for point in points}
+        if len({tensor.shape for tensor in at.values()}) > 1:
+            return float("inf")  # shapes that only broadcast: an edit would reach the wrong rows
         total = at[Point.RESID_PRE] + at[Point.ATTN_OUT] + at[Point.MLP_OUT]
         worst = max(worst, _relative(total, at[Point.RESID_POST]))
         if not parallel:

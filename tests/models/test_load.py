@@ -130,6 +130,25 @@ def test_a_wrong_row_is_refused_with_the_numbers(monkeypatch):
         load("tiny:gemma3")
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("bloom", {"mlp_out": "mlp"}, r"additivity \d"),  # the module adds the stream itself
+        ("cohere2", {"logit_scale": None}, r"head \d"),
+        ("falcon", {"adds_in_place": False}, r"additivity \d"),  # what was recorded is overwritten
+        ("granite", {"contribution_scale": None}, r"additivity \d"),
+        ("granite", {"logit_divisor": None}, r"head \d"),
+        ("opt", {"flat_mlp": False}, r"additivity inf"),
+    ],
+)
+def test_what_a_row_says_of_its_architecture_is_needed(monkeypatch, name, wrong, words):
+    import dataclasses
+
+    monkeypatch.setitem(layout.LAYOUTS, name, dataclasses.replace(layout.LAYOUTS[name], **wrong))
+    with pytest.raises(LoadRefused, match=words):
+        load(f"tiny:{name}")
+
+
 def test_a_wrong_norm_is_refused(monkeypatch):
     import dataclasses
 

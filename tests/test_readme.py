@@ -42,5 +42,5 @@ def test_the_architectures_named_are_the_rows_of_the_table():
     from interp.models.layout import LAYOUTS
 
     (line,) = re.findall(r"Architectures so far: (.*?)\. Another", README)
-    named = {name.strip().replace("gemma3 (text)", "gemma3_text") for name in line.split(",")}
+    named = {name.strip().replace(" (text)", "_text") for name in line.split(",")}
     assert named == set(LAYOUTS)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from interp.errors import LoadRefused
 from interp.intervention import Intervention, Scope
 from interp.models.edits import RowEdits, acts_in
 from interp.models.sweep import ForkPlan, common_prefix, plan_forks
@@ -60,15 +61,20 @@ class HookedBatch:
         self._cache: Any = None
 
     def prefill(self) -> Float[Tensor, "batch vocab"]:
-        """Reads the prompts; logits of the first new token."""
+        """Reads the prompts; logits of the first new token.
+
+        Raises:
+            LoadRefused: The model does not fill the cache that it is given.
+        """
         bases = list(dict.fromkeys(self._prompts))
         n_prefix = common_prefix(bases) if len(bases) > 1 else 0
         past = None
-        if n_prefix >= MIN_PREFIX and self._has_full_attention():
+        if n_prefix >= MIN_PREFIX and self._can_share_prefix():
             past = self._read_prefix(bases[0][:n_prefix])
         if past is None or any(layer.keys is None for layer in past[0].layers):
             past, n_prefix = None, 0  # a model that keeps no cache shares nothing; the load check refuses it
-        plan = plan_forks(self._prompts, [self._first_edit(row) for row in self._rows])
+        runs = self._prompts if self._model.layout.forks else range(len(self._prompts))
+        plan = plan_forks(runs, [self._first_edit(row) for row in self._rows])
         order = plan.rows()
         rests = [self._prompts[row][n_prefix:] for row in order[: plan.n_bases]]
         width = max(map(len, rests))
@@ -94,7 +100,8 @@ class HookedBatch:
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         """Drops every row but these."""
         self._mask = self._mask[rows]
-        self._cache.batch_select_indices(rows)
+        for stored in self._cache.layers:
+            stored.reorder_cache(rows)  # every kind of layer has it
         self._decode.keep(rows)
 
     def _read_prefix(self, prefix: tuple[int, ...]) -> tuple[Any, ForkPlan, dict[Any, int]]:
@@ -104,6 +111,12 @@ class HookedBatch:
         ids = self._tensor([prefix])
         cache = self._new_cache()
         self._pass(ids, torch.ones_like(ids), cache, plan, [edits[row] for row in plan.rows()])
+        if cache.get_seq_length() != len(prefix):
+            raise LoadRefused(
+                f"{self._model.name} was given a cache for {len(prefix)} tokens and filled it with "
+                f"{cache.get_seq_length()}, so its cached answers would be wrong. This version of "
+                "transformers may call the cache by another name."
+            )
         return cache, plan, dict(zip(edits, plan.places, strict=True))
 
     def _fill(
@@ -124,7 +137,7 @@ class HookedBatch:
         """Gives every row its keys and values, in the order of the rows."""
         for layer, stored in enumerate(cache.layers):
             places = [plan.stand_in(place, layer) for place in plan.places]
-            stored.batch_select_indices(self._tensor(places))
+            stored.reorder_cache(self._tensor(places))
 
     def _pass(
         self, ids: Tensor, mask: Tensor, cache: Any, plan: ForkPlan, rows: Sequence[Sequence[Intervention]]
@@ -172,10 +185,13 @@ class HookedBatch:
     def _first_edit(self, row: Sequence[Intervention]) -> int:
         return min((edit.site.layer for edit in row), default=self._model.n_layers)
 
-    def _has_full_attention(self) -> bool:
-        """Whether every layer sees all positions: a window would count the padding behind a prefix."""
+    def _can_share_prefix(self) -> bool:
+        """Whether padding may stand behind a prefix: windows and recurrent layers would count it."""
         from transformers.cache_utils import DynamicLayer
 
+        layout = self._model.layout
+        if not (layout.forks and layout.gaps):
+            return False
         return all(type(layer) is DynamicLayer for layer in self._new_cache().layers)
 
     def _new_cache(self) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
 
 from interp.errors import LoadRefused, Unsupported
 from interp.models.batch import HookedBatch
@@ -36,25 +36,37 @@ def verify(model: HooksModel) -> dict[str, float]:
     Raises:
         LoadRefused: A check failed; the message gives the numbers.
     """
-    tokens = model.render(TEXTS[0], _prompt(model)).tokens
-    errors = {
-        "additivity": _additivity(model, tokens),
-        **_final(model, tokens),
-        "cache": _cached_against_uncached(model),
-    }
-    dtype = next(model.module.parameters()).dtype
-    limit = TOLERANCE.get(dtype, 5e-2)
-    failed = {name: error for name, error in errors.items() if not error <= limit}
+    errors = measure(model)
+    failed = failures(model, errors)
     if failed:
         numbers = ", ".join(f"{name} {error:.2g}" for name, error in failed.items())
         raise LoadRefused(
-            f"{model.name} failed a load check (relative error above {limit:g}): {numbers}. Checks: "
+            f"{model.name} failed a load check (relative error above {_limit(model):g}): {numbers}. Checks: "
             "additivity (contributions sum to the residual stream), head and readout (the last stream gives "
             "the logits), cache (cached = uncached generation of a left-padded pair). Its numbers could not "
             "be trusted; the row of its architecture in interp/models/layout.py, or the versions of torch "
             "and transformers, is wrong."
         )
     return errors
+
+
+def measure(model: HooksModel) -> dict[str, float]:
+    """The relative error of each load check: `additivity`, `head`, `readout`, `cache`."""
+    tokens = model.render(TEXTS[0], _prompt(model)).tokens
+    return {
+        "additivity": _additivity(model, tokens),
+        **_final(model, tokens),
+        "cache": _cached_against_uncached(model),
+    }
+
+
+def failures(model: HooksModel, errors: Mapping[str, float]) -> dict[str, float]:
+    """The errors that are too large for the model's dtype, or not a number."""
+    return {name: error for name, error in errors.items() if not error <= _limit(model)}
+
+
+def _limit(model: HooksModel) -> float:
+    return TOLERANCE.get(next(model.module.parameters()).dtype, 5e-2)
 
 
 def _prompt(model: HooksModel) -> Prompt:
@@ -80,6 +92,8 @@ def _additivity(model: HooksModel, tokens: tuple[int, ...]) -> float:
     worst = 0.0
     for layer in range(model.n_layers):
         at = {point: seen[Site(layer, point)] for point in points}
+        if len({tensor.shape for tensor in at.values()}) > 1:
+            return float("inf")  # shapes that only broadcast: an edit would reach the wrong rows
         total = at[Point.RESID_PRE] + at[Point.ATTN_OUT] + at[Point.MLP_OUT]
         worst = max(worst, _relative(total, at[Point.RESID_POST]))
         if not parallel:
@@ -97,9 +111,11 @@ def _final(model: HooksModel, tokens: tuple[int, ...]) -> dict[str, float]:
         head = _relative(model.head(resid), logits)
         pair = [int(logits.argmax()), int(logits.argmin())]
         norm = model.module.get_submodule(model.layout.final_norm)
-        bias = norm.bias if isinstance(norm, nn.LayerNorm) else 0.0  # no block writes it
+        bias = getattr(norm, "bias", None)  # no block writes it
+        written = norm(resid) if bias is None else norm(resid) - bias
         unembed: Any = model.module.get_submodule(model.layout.head)
-        readout = _relative(model.readout(resid, pair) @ resid, unembed.weight[pair] @ (norm(resid) - bias))
+        expected = unembed.weight[pair] @ written * model.logit_scale
+        readout = _relative(model.readout(resid, pair) @ resid, expected)
     return {"head": head, "readout": readout}
 
 

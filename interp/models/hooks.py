@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,13 @@ import torch
 from torch import nn
 
 from interp.errors import BadInput, QuestionTooLong, Unsupported
-from interp.intervention import EDITABLE, Intervention, Scope
+from interp.intervention import Intervention, Scope
 from interp.models.batch import HookedBatch
 from interp.models.decode import decode_greedy
 from interp.models.edits import RowEdits
 from interp.models.layout import Layout, Norm, blocks_of
 from interp.models.model import Completion, Forward, Rendered
+from interp.models.points import hooked_points
 from interp.models.render import render
 from interp.procedure import Procedure, Prompt, Request
 from interp.site import Point, Site
@@ -26,7 +27,6 @@ from interp.site import Point, Site
 if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
-    from torch.utils.hooks import RemovableHandle
     from transformers import PreTrainedTokenizerBase
 
     from interp.models.model import References
@@ -88,7 +88,8 @@ class HooksModel:
     @property
     def n_context(self) -> int:
         """Most tokens of prompt and answer together."""
-        return int(getattr(self.config, "max_position_embeddings", 0) or 2**31)
+        named = (getattr(self.config, name, 0) for name in ("max_position_embeddings", "max_seq_len"))
+        return int(next(filter(None, named), 2**31))
 
     @property
     def has_chat_template(self) -> bool:
@@ -198,9 +199,18 @@ class HooksModel:
             logits = self.call(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
         return Forward(logits, recorded)
 
+    @property
+    def logit_scale(self) -> float:
+        """What the unembedding's output is multiplied by to give the logits."""
+        scale, divisor = self.layout.logit_scale, self.layout.logit_divisor
+        times = float(getattr(self.config, scale)) if scale else 1.0
+        return times / float(getattr(self.config, divisor)) if divisor else times
+
     def head(self, resid: Float[Tensor, "... d_model"]) -> Float[Tensor, "... vocab"]:
         """Final norm and unembedding: the logit lens of a residual stream."""
-        logits = self._unembedding(self.module.get_submodule(self.layout.final_norm)(resid))
+        logits = (
+            self._unembedding(self.module.get_submodule(self.layout.final_norm)(resid)) * self.logit_scale
+        )
         cap = getattr(self.config, "final_logit_softcapping", None)
         return logits if cap is None else torch.tanh(logits / cap) * cap
 
@@ -210,7 +220,7 @@ class HooksModel:
         """Directions of some tokens' logits, before a soft cap, with the final norm frozen at `resid`."""
         norm: Any = self.module.get_submodule(self.layout.final_norm)
         eps = next(float(getattr(norm, name)) for name in ("variance_epsilon", "eps") if hasattr(norm, name))
-        rows = self._unembedding.weight[list(tokens)]
+        rows = self._unembedding.weight[list(tokens)] * self.logit_scale
         if self.layout.norm is Norm.LAYER:
             directions = rows * norm.weight / (resid.var(correction=0) + eps).sqrt()
             return directions - directions.mean(-1, keepdim=True)
@@ -293,46 +303,8 @@ class HooksModel:
         finally:
             handle.remove()
 
-    @contextmanager
     def hooked(
         self, edits: RowEdits, record: Sequence[Site] = (), recorded: dict[Site, Tensor] | None = None
-    ) -> Generator[None]:
-        """Edits contributions and records sites for as long as the block runs, and no longer."""
-        handles: list[RemovableHandle] = []
-        into: dict[Site, Tensor] = {} if recorded is None else recorded
-        wanted = set(record)
-        try:
-            for site in sorted(edits.sites | wanted, key=lambda site: site.order):
-                handles.append(self._hook(site, edits, into if site in wanted else None))
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    def _hook(self, site: Site, edits: RowEdits, into: dict[Site, Tensor] | None) -> RemovableHandle:
-        """Registers the one hook that a site needs."""
-        block, layout = self.blocks[site.layer], self.layout
-        if site.point in EDITABLE:
-            path = layout.attn_out if site.point is Point.ATTN_OUT else layout.mlp_out
-
-            def contribution(_module: nn.Module, _args: Any, output: Any) -> Any:
-                stream = output[0] if isinstance(output, tuple) else output
-                edited = edits.apply(site, stream)
-                if into is not None:
-                    into[site] = edited
-                return (edited, *output[1:]) if isinstance(output, tuple) else edited
-
-            return block.get_submodule(path).register_forward_hook(contribution)
-        sink: dict[Site, Tensor] = {} if into is None else into
-        if site.point is Point.RESID_POST:
-
-            def after(_module: nn.Module, _args: Any, output: Any) -> None:
-                sink[site] = output[0] if isinstance(output, tuple) else output
-
-            return block.register_forward_hook(after)
-
-        def before(_module: nn.Module, args: Any, kwargs: Any) -> None:
-            sink[site] = args[0] if args else kwargs["hidden_states"]
-
-        reader = block if site.point is Point.RESID_PRE else block.get_submodule(layout.resid_mid)
-        return reader.register_forward_pre_hook(before, with_kwargs=True)
+    ) -> AbstractContextManager[None]:
+        """Edits contributions and records sites for as long as a `with` runs, and no longer."""
+        return hooked_points(self.blocks, self.layout, edits, record, recorded)

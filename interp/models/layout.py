@@ -2,8 +2,9 @@
 
 A row names modules relative to the model (embedding, blocks, final norm, head) and relative to a block.
 `attn_out` and `mlp_out` are the modules whose output is *added to the residual stream*: where an
-architecture normalises a block's output first, that is the post-norm. `resid_mid` is a module that reads
-the stream between attention and MLP.
+architecture normalises a block's output first, that is the post-norm, and where a module adds the stream
+itself, the projection inside it. `resid_mid` is a module that reads the stream between attention and MLP.
+An architecture whose contributions cannot sum to the stream stands in `REFUSALS`, with the reason.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from interp.errors import Unsupported
+from interp.site import Point
 
 if TYPE_CHECKING:
     from torch import nn
@@ -42,6 +44,18 @@ class Layout:
         head: Unembedding.
         norm: Kind of the final norm.
         parallel: Whether attention and MLP read the same stream; a name is looked up in the config.
+        linear_attn: Takes the place of `attn_out` in blocks that have no module of that name.
+        contribution_scale: Attribute of a block: it multiplies both contributions by this number before it
+            adds them.
+        logit_scale: Name in the config: the model multiplies its logits by this number.
+        logit_divisor: Name in the config: the model divides its logits by this number.
+        flat_mlp: Whether the MLP reads and writes batch and positions in one dimension.
+        adds_in_place: Whether a block adds to its MLP's output in place.
+        forks: Whether everything that a block is given has one entry a row (or none), so that rows can
+            join in the middle of a pass.
+        gaps: Whether padding may stand between two pieces of a prompt: not where a layer counts positions
+            by their index, padding included.
+        absent: Why a model may lack a module that the row names, for the refusal.
     """
 
     embedding: str = "model.embed_tokens"
@@ -54,6 +68,15 @@ class Layout:
     head: str = "lm_head"
     norm: Norm = Norm.RMS
     parallel: bool | str = False
+    linear_attn: str | None = None
+    contribution_scale: str | None = None
+    logit_scale: str | None = None
+    logit_divisor: str | None = None
+    flat_mlp: bool = False
+    adds_in_place: bool = False
+    forks: bool = True
+    gaps: bool = True
+    absent: str = ""
 
 
 _LLAMA = Layout()
@@ -64,17 +87,41 @@ _GEMMA = Layout(
     norm=Norm.RMS_PLUS_ONE,
 )
 
+_GPT2 = Layout(
+    embedding="transformer.wte",
+    blocks="transformer.h",
+    attn_out="attn",
+    resid_mid="ln_2",
+    final_norm="transformer.ln_f",
+    norm=Norm.LAYER,
+)
+_OLMO2 = replace(
+    _LLAMA, attn_out="post_attention_layernorm", mlp_out="post_feedforward_layernorm", resid_mid="mlp"
+)
+_QWEN3_NEXT = replace(_LLAMA, linear_attn="linear_attn", norm=Norm.RMS_PLUS_ONE)
+
 LAYOUTS: dict[str, Layout] = {
+    "bloom": replace(
+        _GPT2,
+        embedding="transformer.word_embeddings",
+        attn_out="self_attention.dense",
+        mlp_out="mlp.dense_4h_to_h",
+        resid_mid="post_attention_layernorm",
+        forks=False,  # its position bias has one entry a row and head
+    ),
+    "cohere2": replace(_LLAMA, norm=Norm.LAYER, parallel=True, logit_scale="logit_scale"),
+    "falcon": replace(
+        _GPT2,
+        embedding="transformer.word_embeddings",
+        attn_out="self_attention",
+        resid_mid="post_attention_layernorm",
+        parallel="parallel_attn",
+        adds_in_place=True,
+    ),
     "gemma2": _GEMMA,
     "gemma3_text": _GEMMA,
-    "gpt2": Layout(
-        embedding="transformer.wte",
-        blocks="transformer.h",
-        attn_out="attn",
-        resid_mid="ln_2",
-        final_norm="transformer.ln_f",
-        norm=Norm.LAYER,
-    ),
+    "gpt2": _GPT2,
+    "gpt_neo": replace(_GPT2, gaps=False),  # its local layers count back by index
     "gpt_neox": Layout(
         embedding="gpt_neox.embed_in",
         blocks="gpt_neox.layers",
@@ -84,25 +131,71 @@ LAYOUTS: dict[str, Layout] = {
         norm=Norm.LAYER,
         parallel="use_parallel_residual",
     ),
+    "gpt_oss": _LLAMA,
+    "gptj": replace(_GPT2, parallel=True),
+    "granite": replace(_LLAMA, contribution_scale="residual_multiplier", logit_divisor="logits_scaling"),
     "llama": _LLAMA,
     "mistral": _LLAMA,
-    "olmo2": replace(
-        _LLAMA, attn_out="post_attention_layernorm", mlp_out="post_feedforward_layernorm", resid_mid="mlp"
+    "mixtral": _LLAMA,
+    "mpt": Layout(
+        embedding="transformer.wte",
+        blocks="transformer.blocks",
+        attn_out="resid_attn_dropout",
+        mlp="ffn",
+        mlp_out="ffn.down_proj",
+        resid_mid="norm_2",
+        final_norm="transformer.norm_f",
+        norm=Norm.LAYER,
+        forks=False,  # its position bias has one entry a head
+        gaps=False,  # and counts by index
     ),
+    "olmo2": _OLMO2,
+    "olmo3": _OLMO2,
+    "opt": Layout(
+        embedding="model.decoder.embed_tokens",
+        blocks="model.decoder.layers",
+        mlp="fc2",
+        mlp_out="fc2",
+        resid_mid="final_layer_norm",
+        final_norm="model.decoder.final_layer_norm",
+        norm=Norm.LAYER,
+        flat_mlp=True,
+        absent="OPT models that normalise after each block (the 350m one) rescale the stream itself, so "
+        "contributions do not sum to it.",
+    ),
+    "phi3": _LLAMA,
     "qwen2": _LLAMA,
     "qwen3": _LLAMA,
+    "qwen3_5_text": _QWEN3_NEXT,
+    "qwen3_moe": _LLAMA,
+    "qwen3_next": _QWEN3_NEXT,
     "smollm3": _LLAMA,
 }
+
+_GEMMA4 = (
+    "its blocks also add an embedding of their own to the stream and then rescale the stream, so what "
+    "attention and MLP contribute does not sum to it"
+)
+REFUSALS: dict[str, str] = {"gemma4": _GEMMA4, "gemma4_text": _GEMMA4}
+"""Architecture -> why it has no row."""
+
+
+def is_unknown(module: nn.Module) -> bool:
+    """Whether a model's architecture has neither a row nor a refusal."""
+    config: Any = module.config
+    return str(config.model_type) not in {*LAYOUTS, *REFUSALS}
 
 
 def layout_of(module: nn.Module) -> Layout:
     """The row for a transformers model, with `parallel` read from its config.
 
     Raises:
-        Unsupported: No row has its architecture, or a block lacks a module that the row names.
+        Unsupported: No row has its architecture, it is refused, or a module that the row names is missing.
     """
     config: Any = module.config
     architecture = str(config.model_type)
+    if architecture in REFUSALS:
+        raise Unsupported(f"The architecture {architecture!r} is refused: {REFUSALS[architecture]}.")
     row = LAYOUTS.get(architecture)
     if row is None:
         raise Unsupported(
@@ -111,7 +204,7 @@ def layout_of(module: nn.Module) -> Layout:
         )
     if isinstance(row.parallel, str):
         row = replace(row, parallel=bool(getattr(config, row.parallel)))
-    _check(module, row, architecture)
+    check_modules(module, row, architecture)
     return row
 
 
@@ -120,10 +213,30 @@ def blocks_of(module: nn.Module, layout: Layout) -> Sequence[nn.Module]:
     return list(module.get_submodule(layout.blocks).children())
 
 
-def _check(module: nn.Module, row: Layout, architecture: str) -> None:
+def module_at(block: nn.Module, layout: Layout, point: Point) -> nn.Module:
+    """The module of a block whose output is `attn_out` or `mlp_out`, or whose input is `resid_mid`."""
+    path = {
+        Point.ATTN_OUT: layout.attn_out,
+        Point.RESID_MID: layout.resid_mid,
+        Point.MLP_OUT: layout.mlp_out,
+    }[point]
+    if point is Point.ATTN_OUT and layout.linear_attn and not _has(block, path):
+        path = layout.linear_attn
+    return block.get_submodule(path)
+
+
+def check_modules(module: nn.Module, row: Layout, architecture: str) -> None:
+    """Refuses a model that lacks a module that a row names.
+
+    Raises:
+        Unsupported: A module is missing.
+    """
     for name in (row.embedding, row.blocks, row.final_norm, row.head):
         if not _has(module, name):
-            raise Unsupported(f"This {architecture!r} model has no module {name!r}, which its row names.")
+            reason = f" {row.absent}" if row.absent else ""
+            raise Unsupported(
+                f"This {architecture!r} model has no module {name!r}, which its row names.{reason}"
+            )
     if not blocks_of(module, row):
         raise Unsupported(f"This {architecture!r} model has no blocks, so there is no MLP to silence.")
     for layer, block in enumerate(blocks_of(module, row)):
@@ -132,7 +245,8 @@ def _check(module: nn.Module, row: Layout, architecture: str) -> None:
                 f"Block {layer} of this {architecture!r} model has no MLP ({row.mlp!r}), so there is no MLP "
                 "block to silence."
             )
-        for name in (row.attn_out, row.mlp_out, row.resid_mid):
+        attn_out = row.attn_out if _has(block, row.attn_out) else row.linear_attn or row.attn_out
+        for name in (attn_out, row.mlp_out, *(() if row.parallel else (row.resid_mid,))):
             if not _has(block, name):
                 raise Unsupported(
                     f"Block {layer} of this {architecture!r} model has no {name!r}, which its row names."

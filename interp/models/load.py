@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from interp.errors import BadInput, LoadRefused, Unsupported
+from interp.models.layout import Layout, is_unknown, layout_of
 from interp.models.source import EMBEDDED, hashes_of, locate, quiet_transformers, refuse_missing
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def load(name: str | Path, options: LoadOptions | None = None) -> HooksModel:
         BadInput: There is no such file or folder, or an option has an unknown value.
         LoadRefused: A load check failed, or the weights are pickled.
         UnknownName: The name is of none of these forms.
-        Unsupported: The architecture is not known, or has no MLP blocks.
+        Unsupported: The architecture is refused, or unknown and like none that is known, or has no MLP
+            blocks.
     """
     from interp.models.checks import verify
 
@@ -94,12 +96,24 @@ PREFIXES: dict[str, Callable[[str, str, LoadOptions], Any]] = {"hooks": _load_ho
 
 
 def _load_named(source: str, name: str, options: LoadOptions) -> HooksModel:
+    from interp.models.fit import fitted
+
     folder = locate(source, download=options.download, allow_pickle=options.allow_pickle)
     module, tokenizer = _from_folder(folder, options)
-    return wrap(module, tokenizer, name=name, hashes=hashes_of(folder))
+    hashes = hashes_of(folder)
+    if is_unknown(module):
+        return fitted(wrap(module, tokenizer, name=name, hashes=hashes, layout=Layout()))
+    return wrap(module, tokenizer, name=name, hashes=hashes)
 
 
-def wrap(module: Any, tokenizer: Any, *, name: str, hashes: dict[str, str] | None = None) -> HooksModel:
+def wrap(
+    module: Any,
+    tokenizer: Any,
+    *,
+    name: str,
+    hashes: dict[str, str] | None = None,
+    layout: Layout | None = None,
+) -> HooksModel:
     """A transformers model and its tokenizer as a `HooksModel`; the module is frozen and put into evaluation.
 
     Args:
@@ -107,14 +121,14 @@ def wrap(module: Any, tokenizer: Any, *, name: str, hashes: dict[str, str] | Non
         tokenizer: Its tokenizer.
         name: The name to show.
         hashes: Hashes of its files; without them the weights in memory are hashed.
+        layout: Where things live in it; None takes the row of its architecture.
 
     Raises:
         Unsupported: The architecture is not known, or has no MLP blocks.
     """
     from interp.models.hooks import HooksModel
-    from interp.models.layout import layout_of
 
-    layout = layout_of(module)
+    layout = layout or layout_of(module)
     module.eval().requires_grad_(False)
     hashes = dict(
         hashes or {"weights": _hash_in_memory(module), "config": _hash_text(module.config.to_json_string())}

@@ -37,29 +37,103 @@ _GROUPED: dict[str, Any] = {
     "tie_word_embeddings": False,
 }
 _SLIDING = {**_GROUPED, "sliding_window": 16}
+_PLAIN: dict[str, Any] = {k: v for k, v in _GROUPED.items() if k not in ("num_key_value_heads", "head_dim")}
+_EXPERTS: dict[str, Any] = {**_GROUPED, "num_experts_per_tok": 2}
+_GPT2: dict[str, Any] = {
+    "vocab_size": 256 + len(CONTROL),
+    "n_embd": D_MODEL,
+    "n_layer": N_LAYERS,
+    "n_head": N_HEADS,
+    "n_positions": N_CONTEXT,
+}
+_LINEAR: dict[str, Any] = {
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+    "layer_types": ["linear_attention", "full_attention"] * (N_LAYERS // 2),
+}
+_FALCON = {**_PLAIN, "ffn_hidden_size": D_MLP, "bias": True}
 
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "bloom": ("bloom", {**_PLAIN, "n_layer": N_LAYERS, "n_head": N_HEADS}),
+    "cohere2": ("cohere2", {**_SLIDING, "logit_scale": 0.25}),
+    "falcon": ("falcon", _FALCON),
+    "falcon_alibi": ("falcon", {**_FALCON, "parallel_attn": False, "multi_query": False, "alibi": True}),
+    "falcon_grouped": ("falcon", {**_FALCON, "new_decoder_architecture": True, "num_kv_heads": 2}),
     "gemma2": ("gemma2", {**_SLIDING, "query_pre_attn_scalar": 8}),
     "gemma3": ("gemma3_text", {**_SLIDING, "query_pre_attn_scalar": 8}),
-    "gpt2": (
-        "gpt2",
+    "gpt2": ("gpt2", _GPT2),
+    "gpt_neo": (
+        "gpt_neo",
         {
-            "vocab_size": 256 + len(CONTROL),
-            "n_embd": D_MODEL,
-            "n_layer": N_LAYERS,
-            "n_head": N_HEADS,
-            "n_positions": N_CONTEXT,
+            **{k: v for k, v in _PLAIN.items() if not k.startswith("num_")},
+            "num_layers": N_LAYERS,
+            "num_heads": N_HEADS,
+            "attention_types": [[["global", "local"], N_LAYERS // 2]],
+            "window_size": 16,
         },
     ),
-    "gpt_neox": (
-        "gpt_neox",
-        {k: v for k, v in _GROUPED.items() if k not in ("num_key_value_heads", "head_dim")},
+    "gpt_neox": ("gpt_neox", _PLAIN),
+    "gpt_oss": (
+        "gpt_oss",
+        {
+            **_EXPERTS,
+            "sliding_window": 16,
+            "num_local_experts": 4,
+            "rope_parameters": {
+                "rope_type": "yarn",
+                "rope_theta": 150000.0,
+                "factor": 4.0,
+                "original_max_position_embeddings": N_CONTEXT // 4,
+            },
+        },
+    ),
+    "gptj": ("gptj", {**_GPT2, "n_inner": D_MLP, "rotary_dim": 4, "tie_word_embeddings": False}),
+    "granite": (
+        "granite",
+        {
+            **_GROUPED,
+            "embedding_multiplier": 1.5,
+            "residual_multiplier": 0.7,
+            "attention_multiplier": 0.3,
+            "logits_scaling": 2.0,
+        },
     ),
     "llama": ("llama", _GROUPED),
     "mistral": ("mistral", _SLIDING),
+    "mixtral": ("mixtral", {**_EXPERTS, "num_local_experts": 4}),
+    "mpt": (
+        "mpt",
+        {
+            "vocab_size": 256 + len(CONTROL),
+            "d_model": D_MODEL,
+            "n_heads": N_HEADS,
+            "n_layers": N_LAYERS,
+            "max_seq_len": N_CONTEXT,
+        },
+    ),
     "olmo2": ("olmo2", _GROUPED),
+    "olmo3": ("olmo3", _SLIDING),
+    "opt": ("opt", {**_PLAIN, "ffn_dim": D_MLP, "word_embed_proj_dim": D_MODEL}),
+    "phi3": ("phi3", _GROUPED),
     "qwen2": ("qwen2", _GROUPED),
     "qwen3": ("qwen3", _GROUPED),
+    "qwen3_5": ("qwen3_5_text", {**_GROUPED, **_LINEAR}),
+    "qwen3_moe": (
+        "qwen3_moe",
+        {**_EXPERTS, "num_experts": 4, "moe_intermediate_size": 32, "mlp_only_layers": [1]},
+    ),
+    "qwen3_next": (
+        "qwen3_next",
+        {
+            **_EXPERTS,
+            **_LINEAR,
+            "num_experts": 4,
+            "moe_intermediate_size": 32,
+            "shared_expert_intermediate_size": 32,
+        },
+    ),
     "smollm3": ("smollm3", _GROUPED),
 }
 """Name after `tiny:` -> transformers' model type and the settings of a tiny configuration."""
@@ -177,7 +251,7 @@ def _make_lively(module: Any) -> None:
     """Scales random weights up, so that blocks and attention visibly matter and answers differ."""
     with torch.no_grad():
         for name, weight in module.named_parameters():
-            if weight.dim() == 2:
+            if weight.dim() >= 2:
                 scale = 1.0 if "embed" in name or "wte" in name or "wpe" in name else weight.shape[-1] ** -0.5
                 weight.normal_(0.0, scale)
             elif "norm" in name or "ln_" in name:

@@ -42,9 +42,11 @@ def test_blocks_and_embedding_sum_to_the_logit_difference(tiny_model, name):
     total = sum(direct for direct, _ in found.values())
     total += float(seen.activations[first][0, -1] @ (gold - given))
     norm = model.module.get_submodule(model.layout.final_norm)
-    if isinstance(norm, torch.nn.LayerNorm):  # its bias is a term that no block writes
-        head = model.module.get_submodule(model.layout.head).weight
-        total += float((head[PARTING.gold] - head[PARTING.given]) @ norm.bias)
+    head = model.module.get_submodule(model.layout.head)
+    if getattr(norm, "bias", None) is not None:  # the biases are terms that no block writes
+        total += float((head.weight[PARTING.gold] - head.weight[PARTING.given]) @ norm.bias)
+    if head.bias is not None:
+        total += float(head.bias[PARTING.gold] - head.bias[PARTING.given])
     logits = seen.logits[0, -1].double()
     cap = getattr(model.config, "final_logit_softcapping", None)
     if cap is not None:  # direct attribution is of the logits before the soft cap

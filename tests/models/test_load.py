@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from interp.errors import BadInput, LoadRefused, UnknownName, Unsupported
+from interp.intervention import silence
 from interp.models import layout, source
 from interp.models.checks import verify
 from interp.models.load import LoadOptions, load, model_names, wrap
@@ -189,6 +190,25 @@ def test_a_wrong_row_is_refused_with_the_numbers(monkeypatch):
         load("tiny:gemma3")
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("bloom", {"mlp_out": "mlp"}, r"additivity \d"),  # the module adds the stream itself
+        ("cohere2", {"logit_scale": None}, r"head \d"),
+        ("falcon", {"adds_in_place": False}, r"additivity \d"),  # what was recorded is overwritten
+        ("granite", {"contribution_scale": None}, r"additivity \d"),
+        ("granite", {"logit_divisor": None}, r"head \d"),
+        ("opt", {"flat_mlp": False}, r"additivity inf"),
+    ],
+)
+def test_what_a_row_says_of_its_architecture_is_needed(monkeypatch, name, wrong, words):
+    import dataclasses
+
+    monkeypatch.setitem(layout.LAYOUTS, name, dataclasses.replace(layout.LAYOUTS[name], **wrong))
+    with pytest.raises(LoadRefused, match=words):
+        load(f"tiny:{name}")
+
+
 def test_a_wrong_norm_is_refused(monkeypatch):
     import dataclasses
 
@@ -221,6 +241,95 @@ def test_an_unknown_architecture_lists_the_known_ones():
     module = AutoModelForCausalLM.from_config(config)
     with pytest.raises(Unsupported, match=r"'codegen' has no row.*llama"):
         wrap(module, byte_tokenizer(), name="x")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "settings", "words"),
+    [
+        ("gemma4_text", {"hidden_size_per_layer_input": 0}, r"refused: its blocks also add .* does not sum"),
+        ("opt", {"do_layer_norm_before": False}, r"no module 'model\.decoder\.final_layer_norm'.*350m"),
+    ],
+)
+def test_an_architecture_that_cannot_be_read_is_refused_with_the_reason(model_type, settings, words):
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    small = {"vocab_size": 259, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    if model_type == "opt":
+        small["word_embed_proj_dim"] = 16
+    config = AutoConfig.for_model(model_type, **small, intermediate_size=16, **settings)
+    with pytest.raises(Unsupported, match=words):
+        wrap(AutoModelForCausalLM.from_config(config), byte_tokenizer(), name="x")
+
+
+def saved(path: Path, model_type: str, **settings) -> Path:
+    """A folder with random weights of an architecture."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    tokenizer = byte_tokenizer()
+    config = AutoConfig.for_model(
+        model_type, vocab_size=259, eos_token_id=tokenizer.eos_token_id, pad_token_id=0, **settings
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        module = AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.add_(torch.randn_like(weight) * 0.2)
+    module.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+SMALL = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "settings", "norm", "parallel"),
+    [
+        ("arcee", SMALL, layout.Norm.RMS, False),
+        ("starcoder2", SMALL, layout.Norm.LAYER, False),
+        ("gemma", {**SMALL, "head_dim": 8}, layout.Norm.RMS_PLUS_ONE, False),
+        ("cohere", {**SMALL, "logit_scale": 0.5}, layout.Norm.LAYER, True),
+        ("codegen", {"n_embd": 16, "n_layer": 2, "n_head": 4, "rotary_dim": 4}, layout.Norm.LAYER, True),
+    ],
+)
+def test_an_unknown_architecture_is_read_by_a_row_that_passes_the_checks(
+    tmp_path, model_type, settings, norm, parallel
+):
+    model = load(str(saved(tmp_path, model_type, **settings)))
+    assert model_type not in layout.LAYOUTS
+    assert model.layout.norm is norm
+    assert model.layout.parallel is parallel
+    assert max(verify(model).values()) < 1e-5
+    tokens = model.render("Hi?", Prompt()).tokens
+    silenced = model.forward(tokens, interventions=[silence(1)]).logits
+    with torch.no_grad():
+        for parameter in model.blocks[1].get_submodule(model.layout.mlp).parameters():
+            parameter.zero_()
+    assert torch.equal(model.forward(tokens).logits, silenced)
+
+
+def test_an_unknown_architecture_that_fails_is_refused_with_the_numbers_of_each_try(tmp_path):
+    """Nemotron's final LayerNorm multiplies by one plus its weight: no kind of norm reads it."""
+    folder = saved(tmp_path, "nemotron", **SMALL)
+    with pytest.raises(LoadRefused, match=r"as \w+ with norm layer, readout [\d.]+.*write its row"):
+        load(str(folder))
+
+
+def test_an_unknown_architecture_that_fits_no_row_says_how_to_add_one(tmp_path):
+    folder = saved(tmp_path, "openai-gpt", n_embd=16, n_layer=1, n_head=2)
+    with pytest.raises(Unsupported, match=r"'openai-gpt' has no row.*Known: bloom.*write its row"):
+        load(str(folder))
+
+
+def test_no_architecture_has_both_a_row_and_a_refusal():
+    assert not set(layout.LAYOUTS) & set(layout.REFUSALS)
 
 
 def test_a_model_without_mlp_blocks_is_refused():

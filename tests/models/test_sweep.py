@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from interp.intervention import Mean, Scale, Scope, silence
 from interp.models import batch
+from interp.models.batch import HookedBatch
 from interp.models.sweep import common_prefix, plan_forks
 from interp.models.tiny import ARCHITECTURES
 from interp.procedure import Decoding, Procedure, Prompt, Request
@@ -85,6 +88,34 @@ def test_shared_work_gives_the_tokens_of_a_loop_that_shares_nothing(tiny_model, 
         assert together == alone
 
     check()
+
+
+def first_logits(model, layout, n_prompts: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits of a shared batch, under another layout, and of each prompt alone."""
+    beginning = tuple(range(40, 60))
+    prompts = [(*beginning, *range(70, 75 + 3 * i)) for i in range(n_prompts)]
+    rows = [(silence(layer),) for layer in range(N_LAYERS)]
+    asked = [(prompt, row) for prompt in prompts for row in rows]
+    other = dataclasses.replace(model, layout=layout)
+    with torch.inference_mode():
+        together = HookedBatch(other, [p for p, _ in asked], [row for _, row in asked]).prefill()
+        alone = [model.forward(p, interventions=row).logits[0, -1] for p, row in asked]
+    return together, torch.stack(alone)
+
+
+@pytest.mark.parametrize("name", ["gpt_neo", "mpt", "bloom"])
+def test_what_a_layout_says_cannot_be_shared_goes_wrong_if_it_is(tiny_model, name):
+    """Padding behind a prefix shifts positions by index; rows that join lose a bias of one entry a head."""
+    model = tiny_model(name)
+    together, alone = first_logits(model, model.layout, 2)
+    torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-4)
+    careless = dataclasses.replace(model.layout, gaps=True, forks=True)
+    try:
+        together, alone = first_logits(model, careless, 2)
+    except RuntimeError as error:
+        assert "size" in str(error) or "shape" in str(error)  # noqa: PT017
+    else:
+        assert (together - alone).abs().max() > 1e-2
 
 
 def test_a_sweep_runs_shared_layers_and_beginnings_once(tiny_model, monkeypatch):

@@ -20,7 +20,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from interp.errors import InterpError
-from interp.intervention import Mean, Scale, Scope, parse_intervention, silence
+from interp.intervention import Mean, Patch, Resample, Scale, Scope, parse_intervention, silence
 from interp.procedure import Decoding, Procedure, Prompt, Request, Template
 from interp.question import Attempt, FailureSet, Kind, Outcome, Question, Reason, Verdict
 from interp.site import Point, Site
@@ -42,12 +42,14 @@ __all__ = [
     "LocalizeRun",
     "Mean",
     "Outcome",
+    "Patch",
     "Point",
     "Procedure",
     "Prompt",
     "Question",
     "Reason",
     "Request",
+    "Resample",
     "Scale",
     "Scope",
     "Site",

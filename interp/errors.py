@@ -11,7 +11,8 @@ InterpError                    the caller can act on it: the CLI prints one line
 ├── ModelError                 a model cannot be used
 │   ├── LoadRefused            a load check failed, with the numbers
 │   ├── Unsupported            this backend or architecture cannot do it; says what can
-│   └── BadLogits              NaN or infinite logits
+│   ├── BadLogits              NaN or infinite logits
+│   └── EditMisfired           an edit fired more or less often than its block was visited
 └── RunError                   a run directory cannot be used
     ├── RunMismatch            made by another model, task or plan; names what differs
     ├── RunLocked              another process is writing to it
@@ -78,6 +79,10 @@ class Unsupported(ModelError):
 
 class BadLogits(ModelError):
     """The model gave NaN or infinite logits."""
+
+
+class EditMisfired(ModelError):
+    """An edit fired more or less often than the forward pass should have visited its block."""
 
 
 class RunError(InterpError):

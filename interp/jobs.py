@@ -28,7 +28,10 @@ from interp.run import Run
 from interp.tasks.task import Task
 
 if TYPE_CHECKING:
-    from interp.models.model import Model, References
+    from torch import Tensor
+
+    from interp.models.model import Model
+    from interp.site import Site
 
 RULES = ("wrong", "unreadable", "not-right")
 ABLATIONS = ("zero", "mean")
@@ -212,7 +215,9 @@ def _environment(model: Model) -> dict[str, Any]:
     return {"python": platform.python_version(), "packages": packages, "model": dict(model.environment)}
 
 
-def _reference(model: Model, task: Task, plan: LocalizePlan, run: Run) -> tuple[str | None, References]:
+def _reference(
+    model: Model, task: Task, plan: LocalizePlan, run: Run
+) -> tuple[str | None, dict[str, dict[Site, Tensor]]]:
     """The reference set of a mean ablation, every question of the task; kept in the run once it is made."""
     if plan.ablation != "mean":
         return None, {}

@@ -305,7 +305,7 @@ def test_a_probe_that_breaks_its_word_is_a_bug(tmp_path: Path) -> None:
 
 def test_a_model_that_answers_too_few_is_a_bug(tmp_path: Path) -> None:
     class Lazy(Scripted):
-        def generate(self, requests, *, references=None):
+        def generate(self, requests, *, references=None, **_):
             return iter(list(super().generate(requests, references=references))[:-1])
 
     with open_run(tmp_path) as run:
@@ -318,7 +318,7 @@ def test_references_reach_the_model(tmp_path: Path) -> None:
     class Listening(Scripted):
         heard = ()
 
-        def generate(self, requests, *, references=None):
+        def generate(self, requests, *, references=None, **_):
             self.heard = (*self.heard, references)
             return super().generate(requests, references=references)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,6 +12,7 @@ from torch import nn
 from interp.errors import LoadRefused
 from interp.intervention import Intervention, Scope
 from interp.models.edits import RowEdits, acts_in
+from interp.models.recording import Recorder
 from interp.models.sweep import ForkPlan, common_prefix, plan_forks
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.utils.hooks import RemovableHandle
 
+    from interp.models.checkpoint import Batch
     from interp.models.hooks import HooksModel
-    from interp.models.model import References
+    from interp.models.model import Recorded
+    from interp.site import Site
 
 MIN_PREFIX = 4
 """Shortest common beginning of prompts, in tokens, that is run apart."""
@@ -33,31 +36,28 @@ class HookedBatch:
     the rest. In both, rows join before the first layer that their edits touch (see `sweep`).
     """
 
-    def __init__(
-        self,
-        model: HooksModel,
-        prompts: Sequence[Sequence[int]],
-        rows: Sequence[Sequence[Intervention]],
-        references: References | None = None,
-    ) -> None:
+    def __init__(self, model: HooksModel, batch: Batch) -> None:
         """Prepares a batch.
 
         Args:
             model: Runs it.
-            prompts: Token ids of each row's prompt.
-            rows: Interventions of each row.
-            references: Vectors that `Mean` words name.
+            batch: Its prompts, edits, and what to record.
 
         Raises:
-            BadInput: A row edits a site in two ways that depend on their order, or names an unknown
-                reference set.
+            BadInput: A row edits a site in two ways that depend on their order, names an unknown reference,
+                or patches from a prompt of another length.
         """
-        self._model, self._references = model, references
-        self._prompts = [tuple(prompt) for prompt in prompts]
-        self._rows = [tuple(e for e in row if acts_in(e, Scope.PROMPT)) for row in rows]
-        self._decode = self._compile(rows, Scope.DECODE)
-        self._compile(rows, Scope.PROMPT)  # refuses bad edits before anything runs
-        self._mask = torch.zeros(len(rows), 0, dtype=torch.long)
+        self._model, self._references = model, batch.references
+        self._prompts = batch.prompts
+        self._n_prompt = [len(prompt) for prompt in batch.prompts]
+        self._rows = [tuple(e for e in row if acts_in(e, Scope.PROMPT)) for row in batch.rows]
+        self._decode = self._compile(batch.rows, Scope.DECODE)
+        every = range(len(batch.rows))
+        whole = self._compile(batch.rows, Scope.PROMPT, every)  # refuses bad edits before anything runs
+        self._sites = batch.recording.sites
+        self._recorder = Recorder(batch.recording, self._n_prompt)
+        self._whole = whole.by_position or bool(self._sites)
+        self._mask = torch.zeros(len(batch.rows), 0, dtype=torch.long)
         self._cache: Any = None
 
     def prefill(self) -> Float[Tensor, "batch vocab"]:
@@ -73,7 +73,7 @@ class HookedBatch:
             past = self._read_prefix(bases[0][:n_prefix])
         if past is None or any(layer.keys is None for layer in past[0].layers):
             past, n_prefix = None, 0  # a model that keeps no cache shares nothing; the load check refuses it
-        runs = self._prompts if self._model.layout.forks else range(len(self._prompts))
+        runs = self._prompts if self._model.layout.forks and not self._sites else range(len(self._prompts))
         plan = plan_forks(runs, [self._first_edit(row) for row in self._rows])
         order = plan.rows()
         rests = [self._prompts[row][n_prefix:] for row in order[: plan.n_bases]]
@@ -83,7 +83,11 @@ class HookedBatch:
         cache = self._new_cache()
         if past is not None:
             self._fill(cache, past, plan, [self._rows[row] for row in order])
-        logits = self._pass(ids, mask, cache, plan, [self._rows[row] for row in order])
+        recorded: dict[Site, Tensor] = {}
+        edits = self._compile([self._rows[row] for row in order], Scope.PROMPT, order)
+        logits = self._pass(ids, mask, cache, plan, self._model.hooked(edits, self._sites, recorded))
+        if self._sites:
+            self._recorder.prompt({site: seen[self._tensor(plan.places)] for site, seen in recorded.items()})
         self._spread(cache, plan)
         self._cache = cache
         self._mask = mask[self._tensor([plan.bases[place] for place in plan.places])]
@@ -94,8 +98,12 @@ class HookedBatch:
         """Appends one token to each row; logits of the next."""
         self._mask = torch.cat([self._mask, torch.ones_like(self._mask[:, :1])], dim=1)
         positions = self._mask.sum(-1, keepdim=True) - 1
-        with self._model.hooked(self._decode):
-            return self._advance(tokens[:, None], self._mask, positions, self._cache)
+        recorded: dict[Site, Tensor] = {}
+        with self._model.hooked(self._decode, self._sites, recorded):
+            logits = self._advance(tokens[:, None], self._mask, positions, self._cache)
+        if self._sites:
+            self._recorder.step(recorded)
+        return logits
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         """Drops every row but these."""
@@ -103,6 +111,11 @@ class HookedBatch:
         for stored in self._cache.layers:
             stored.reorder_cache(rows)  # every kind of layer has it
         self._decode.keep(rows)
+        self._recorder.keep(rows)
+
+    def recorded(self) -> list[dict[Site, Recorded]]:
+        """What each row recorded, those that were dropped included."""
+        return self._recorder.recorded()
 
     def _read_prefix(self, prefix: tuple[int, ...]) -> tuple[Any, ForkPlan, dict[Any, int]]:
         """Runs what all prompts begin with: its cache, the plan of the pass, and each edit's place in it."""
@@ -110,7 +123,8 @@ class HookedBatch:
         plan = plan_forks([prefix] * len(edits), [self._first_edit(row) for row in edits])
         ids = self._tensor([prefix])
         cache = self._new_cache()
-        self._pass(ids, torch.ones_like(ids), cache, plan, [edits[row] for row in plan.rows()])
+        compiled = self._compile([edits[row] for row in plan.rows()], Scope.PROMPT)
+        self._pass(ids, torch.ones_like(ids), cache, plan, self._model.hooked(compiled))
         if cache.get_seq_length() != len(prefix):
             raise LoadRefused(
                 f"{self._model.name} was given a cache for {len(prefix)} tokens and filled it with "
@@ -140,11 +154,11 @@ class HookedBatch:
             stored.reorder_cache(self._tensor(places))
 
     def _pass(
-        self, ids: Tensor, mask: Tensor, cache: Any, plan: ForkPlan, rows: Sequence[Sequence[Intervention]]
+        self, ids: Tensor, mask: Tensor, cache: Any, plan: ForkPlan, hooked: AbstractContextManager[None]
     ) -> Float[Tensor, "place vocab"]:
         """One pass over a piece of the prompts; rows in the order of their places."""
         positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-        with self._model.hooked(self._compile(rows, Scope.PROMPT)), self._joining(plan):
+        with hooked, self._joining(plan):
             return self._advance(ids, mask, positions, cache)
 
     @contextmanager
@@ -179,18 +193,25 @@ class HookedBatch:
         )
         return output.logits[:, -1]
 
-    def _compile(self, rows: Sequence[Sequence[Intervention]], phase: Scope) -> RowEdits:
-        return RowEdits(rows, phase, self._references, self._model.weight_like)
+    def _compile(
+        self, rows: Sequence[Sequence[Intervention]], phase: Scope, order: Sequence[int] | None = None
+    ) -> RowEdits:
+        n_prompt = [self._n_prompt[row] for row in order] if order is not None else None
+        return RowEdits(rows, phase, self._references, self._model.unembedding.weight, n_prompt)
 
     def _first_edit(self, row: Sequence[Intervention]) -> int:
         return min((edit.site.layer for edit in row), default=self._model.n_layers)
 
     def _can_share_prefix(self) -> bool:
-        """Whether padding may stand behind a prefix: windows and recurrent layers would count it."""
+        """Whether the common beginning may run apart.
+
+        Padding then stands behind it, which windows and recurrent layers would count; and edits by position
+        and recordings are of whole prompts.
+        """
         from transformers.cache_utils import DynamicLayer
 
         layout = self._model.layout
-        if not (layout.forks and layout.gaps):
+        if self._whole or not (layout.forks and layout.gaps):
             return False
         return all(type(layer) is DynamicLayer for layer in self._new_cache().layers)
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from interp.errors import LoadRefused, Unsupported
-from interp.models.batch import HookedBatch
-from interp.models.hooks import HooksModel
+from interp.models.checkpoint import Checkpoint
 from interp.procedure import Prompt, Template
 from interp.site import Point, Site
 
@@ -27,7 +26,7 @@ TEXTS = (
 N_NEW_TOKENS = 4
 
 
-def verify(model: HooksModel) -> dict[str, float]:
+def verify(model: Checkpoint) -> dict[str, float]:
     """Runs the load checks.
 
     Returns:
@@ -50,7 +49,7 @@ def verify(model: HooksModel) -> dict[str, float]:
     return errors
 
 
-def measure(model: HooksModel) -> dict[str, float]:
+def measure(model: Checkpoint) -> dict[str, float]:
     """The relative error of each load check: `additivity`, `head`, `readout`, `cache`."""
     tokens = model.render(TEXTS[0], _prompt(model)).tokens
     return {
@@ -60,16 +59,16 @@ def measure(model: HooksModel) -> dict[str, float]:
     }
 
 
-def failures(model: HooksModel, errors: Mapping[str, float]) -> dict[str, float]:
+def failures(model: Checkpoint, errors: Mapping[str, float]) -> dict[str, float]:
     """The errors that are too large for the model's dtype, or not a number."""
     return {name: error for name, error in errors.items() if not error <= _limit(model)}
 
 
-def _limit(model: HooksModel) -> float:
+def _limit(model: Checkpoint) -> float:
     return TOLERANCE.get(next(model.module.parameters()).dtype, 5e-2)
 
 
-def _prompt(model: HooksModel) -> Prompt:
+def _prompt(model: Checkpoint) -> Prompt:
     """A chat prompt if the tokenizer can make one: a broken template is in the way of chat prompts only."""
     try:
         model.render(TEXTS[0], Prompt())
@@ -83,7 +82,7 @@ def _relative(found: Tensor, expected: Tensor) -> float:
     return float(difference / expected.float().abs().max().clamp(min=1e-9))
 
 
-def _additivity(model: HooksModel, tokens: tuple[int, ...]) -> float:
+def _additivity(model: Checkpoint, tokens: tuple[int, ...]) -> float:
     """Largest relative error of `pre + attn = mid` and `pre + attn + mlp = post`."""
     parallel = bool(model.layout.parallel)
     points = [point for point in Point if not (parallel and point is Point.RESID_MID)]
@@ -102,7 +101,7 @@ def _additivity(model: HooksModel, tokens: tuple[int, ...]) -> float:
     return worst
 
 
-def _final(model: HooksModel, tokens: tuple[int, ...]) -> dict[str, float]:
+def _final(model: Checkpoint, tokens: tuple[int, ...]) -> dict[str, float]:
     """Whether the last stream gives the logits, through the head and through the frozen readout."""
     last = Site(model.n_layers - 1, Point.RESID_POST)
     seen = model.forward(tokens, record=[last])
@@ -119,17 +118,13 @@ def _final(model: HooksModel, tokens: tuple[int, ...]) -> dict[str, float]:
     return {"head": head, "readout": readout}
 
 
-def _cached_against_uncached(model: HooksModel) -> float:
+def _cached_against_uncached(model: Checkpoint) -> float:
     """Difference of next-token logits: a left-padded pair with a cache, against each alone without one."""
     prompts = [model.render(text, _prompt(model)).tokens for text in TEXTS]
-    batch = HookedBatch(model, prompts, [(), ()])
-    with torch.inference_mode():
-        steps = [batch.prefill()]
-        for _ in range(N_NEW_TOKENS):
-            steps.append(batch.step(steps[-1].argmax(-1)))
+    steps = model.decoded_logits(prompts, N_NEW_TOKENS + 1)
     worst = 0.0
-    for row, prompt in enumerate(prompts):
-        chosen = [int(step[row].argmax()) for step in steps[:-1]]
+    for prompt, found in zip(prompts, steps, strict=True):
+        chosen: list[int] = found[:-1].argmax(-1).tolist()
         alone = model.forward((*prompt, *chosen)).logits[0, len(prompt) - 1 :]
-        worst = max(worst, _relative(torch.stack([step[row] for step in steps]), alone))
+        worst = max(worst, _relative(found, alone))
     return worst

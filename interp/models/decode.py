@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import torch
 
 from interp.errors import BadLogits
+from interp.models.model import Recorded
 from interp.procedure import Decoding
+from interp.site import Site
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -31,6 +33,10 @@ class Stepper(Protocol):
         """Drops every row but these."""
         ...
 
+    def recorded(self) -> Sequence[Mapping[Site, Recorded]]:
+        """What each row recorded, those that were dropped included."""
+        ...
+
 
 @dataclass
 class Answer:
@@ -39,6 +45,7 @@ class Answer:
     tokens: list[int] = field(default_factory=list)
     text: str = ""
     finish: Literal["stop", "length"] | None = None
+    activations: Mapping[Site, Recorded] = field(default_factory=dict)
 
 
 def decode_greedy(
@@ -74,6 +81,8 @@ def decode_greedy(
             if answers[row].finish is None:
                 kept.append(place)
         if not kept:
+            for answer, recorded in zip(answers, stepper.recorded(), strict=True):
+                answer.activations = recorded
             return answers
         if len(kept) < len(alive):
             alive = [alive[place] for place in kept]

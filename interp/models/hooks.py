@@ -3,175 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from torch import nn
 
-from interp.errors import BadInput, QuestionTooLong, Unsupported
 from interp.intervention import Intervention, Scope
 from interp.models.batch import HookedBatch
-from interp.models.decode import decode_greedy
+from interp.models.checkpoint import Batch, Checkpoint
 from interp.models.edits import RowEdits
-from interp.models.layout import Layout, Norm, blocks_of
-from interp.models.model import Completion, Forward, Rendered
+from interp.models.model import Forward
 from interp.models.points import hooked_points
-from interp.models.render import render
-from interp.procedure import Procedure, Prompt, Request
-from interp.site import Point, Site
+from interp.site import Site
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
     from torch import Tensor
-    from transformers import PreTrainedTokenizerBase
 
     from interp.models.model import References
 
-MAX_BATCH = 256
-"""Most requests of one `generate` call that run in one batch."""
-
 
 @dataclass(frozen=True)
-class HooksModel:
-    """A transformers model read and edited by torch hooks; the model itself is never changed.
+class HooksModel(Checkpoint):
+    """A transformers model read and edited by torch hooks; the model itself is never changed."""
 
-    Attributes:
-        name: The name it was loaded by.
-        fingerprint: Hash of weights, configuration, tokenizer and chat template.
-        module: The transformers model, in evaluation mode, its parameters frozen.
-        tokenizer: Its tokenizer.
-        layout: Where things live in it.
-        hashes: Hashes of weights, configuration, tokenizer and template.
-    """
-
-    name: str
-    fingerprint: str
-    module: nn.Module
-    tokenizer: PreTrainedTokenizerBase
-    layout: Layout
-    hashes: Mapping[str, str]
-
-    @property
-    def config(self) -> Any:
-        """The transformers configuration."""
-        return self.module.config
-
-    @cached_property
-    def blocks(self) -> tuple[nn.Module, ...]:
-        """The decoder blocks in order."""
-        return tuple(blocks_of(self.module, self.layout))
-
-    @property
-    def n_layers(self) -> int:
-        """Number of decoder blocks."""
-        return len(self.blocks)
-
-    @property
-    def d_model(self) -> int:
-        """Width of the residual stream."""
-        return int(self._unembedding.weight.shape[1])
-
-    @property
-    def device(self) -> torch.device:
-        """Where its inputs go."""
-        return self._unembedding.weight.device
-
-    @property
-    def weight_like(self) -> Float[Tensor, ...]:
-        """A tensor with the dtype and device of its activations."""
-        return self._unembedding.weight
-
-    @property
-    def n_context(self) -> int:
-        """Most tokens of prompt and answer together."""
-        named = (getattr(self.config, name, 0) for name in ("max_position_embeddings", "max_seq_len"))
-        return int(next(filter(None, named), 2**31))
-
-    @property
-    def has_chat_template(self) -> bool:
-        """Whether the tokenizer has a chat template."""
-        return bool(self.tokenizer.chat_template)
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """What else decides its numbers: architecture, dtype, attention implementation, device, hashes."""
-        weight = self._unembedding.weight
-        return {
-            "architecture": str(self.config.model_type),
-            "attention": str(getattr(self.config, "_attn_implementation", "unknown")),
-            "dtype": str(weight.dtype).removeprefix("torch."),
-            "device": str(self.device),
-            "threads": str(torch.get_num_threads()),
-            **self.hashes,
-        }
-
-    @cached_property
-    def end_tokens(self) -> frozenset[int]:
-        """Tokens that end an answer: those of the generation config and the tokenizer's own."""
-        configured: Any = getattr(getattr(self.module, "generation_config", None), "eos_token_id", None)
-        own: Any = self.tokenizer.eos_token_id
-        listed = configured if isinstance(configured, list) else [configured]
-        return frozenset(int(token) for token in (*listed, own) if token is not None)
-
-    def render(self, text: str, prompt: Prompt) -> Rendered:
-        """The prompt for a question's text; see `interp.models.render.render`."""
-        return render(self.tokenizer, text, prompt)
-
-    def encode_answer(self, prompt: Rendered, answer: str) -> tuple[int, ...]:
-        """Token ids of an answer that follows a prompt."""
-        n_prompt = len(prompt.tokens)
-        for special in (False, True):  # a plain prompt has the tokenizer's own beginning before it
-            joined = tuple(self.tokenizer(prompt.text + answer, add_special_tokens=special).input_ids)
-            if joined[:n_prompt] == prompt.tokens:
-                return joined[n_prompt:]
-        return tuple(self.tokenizer(answer, add_special_tokens=False, split_special_tokens=True).input_ids)
-
-    def decode(self, tokens: Sequence[int]) -> str:
-        """Text of tokens, special tokens left out."""
-        return str(
-            self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        )
-
-    def check_procedure(self, texts: Sequence[str], procedure: Procedure) -> None:
-        """Refuses interventions on missing layers and questions that do not fit.
-
-        Raises:
-            QuestionTooLong: A prompt with its longest answer exceeds the context.
-            Unsupported: The procedure edits a layer that the model does not have.
-        """
-        for edit in procedure.interventions:
-            self._check_site(edit.site)
-        for text in texts:
-            self._check_length(self.render(text, procedure.prompt), text, procedure)
-
-    def _check_length(self, prompt: Rendered, text: str, procedure: Procedure) -> None:
-        n_needed = len(prompt.tokens) + procedure.decoding.max_new_tokens
-        if n_needed > self.n_context:
-            raise QuestionTooLong(
-                f"The question {text[:60]!r} needs {n_needed} tokens ({len(prompt.tokens)} of prompt, "
-                f"{procedure.decoding.max_new_tokens} of answer), but {self.name} reads at most "
-                f"{self.n_context}. Shorten it, or leave it out."
-            )
-
-    def _check_tokens(self, tokens: Sequence[int]) -> None:
-        n_vocab = int(self._unembedding.weight.shape[0])
-        if not tokens:
-            raise BadInput("A forward pass needs at least one token.")
-        if not 0 <= min(tokens) <= max(tokens) < n_vocab:
-            raise BadInput(f"Tokens are 0 to {n_vocab - 1}, got {min(tokens)} to {max(tokens)}.")
-
-    def _check_site(self, site: Site) -> None:
-        if site.layer >= self.n_layers:
-            raise Unsupported(f"{self.name} has layers 0 to {self.n_layers - 1}, so there is no {site}.")
-        if site.point is Point.RESID_MID and self.layout.parallel:
-            raise Unsupported(
-                f"{self.name} runs attention and MLP side by side on the same stream, so there is no {site}. "
-                "Use resid_pre or resid_post."
-            )
+    backend: ClassVar[str] = "hooks"
 
     def forward(
         self,
@@ -179,6 +37,7 @@ class HooksModel:
         *,
         interventions: Sequence[Intervention] = (),
         record: Sequence[Site] = (),
+        record_on: str | None = None,
         references: References | None = None,
         with_grad: bool = False,
     ) -> Forward:
@@ -189,91 +48,21 @@ class HooksModel:
             Unsupported: A site does not exist in this model.
         """
         for site in (*record, *(edit.site for edit in interventions)):
-            self._check_site(site)
-        self._check_tokens(tokens)
-        edits = RowEdits([interventions], Scope.PROMPT, references, self.weight_like)
+            self.check_site(site)
+        self.check_tokens(tokens)
+        edits = RowEdits([interventions], Scope.PROMPT, references, self.unembedding.weight, [len(tokens)])
         recorded: dict[Site, Tensor] = {}
         ids = torch.tensor([list(tokens)], device=self.device)
         source = self._gradient_from_embedding() if with_grad else nullcontext()
         with torch.set_grad_enabled(with_grad), source, self.hooked(edits, record, recorded):
             logits = self.call(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+        if record_on is not None:
+            recorded = {site: tensor.to(record_on) for site, tensor in recorded.items()}
         return Forward(logits, recorded)
 
-    @property
-    def logit_scale(self) -> float:
-        """What the unembedding's output is multiplied by to give the logits."""
-        scale, divisor = self.layout.logit_scale, self.layout.logit_divisor
-        times = float(getattr(self.config, scale)) if scale else 1.0
-        return times / float(getattr(self.config, divisor)) if divisor else times
-
-    def head(self, resid: Float[Tensor, "... d_model"]) -> Float[Tensor, "... vocab"]:
-        """Final norm and unembedding: the logit lens of a residual stream."""
-        logits = (
-            self._unembedding(self.module.get_submodule(self.layout.final_norm)(resid)) * self.logit_scale
-        )
-        cap = getattr(self.config, "final_logit_softcapping", None)
-        return logits if cap is None else torch.tanh(logits / cap) * cap
-
-    def readout(
-        self, resid: Float[Tensor, " d_model"], tokens: Sequence[int]
-    ) -> Float[Tensor, "token d_model"]:
-        """Directions of some tokens' logits, before a soft cap, with the final norm frozen at `resid`."""
-        norm: Any = self.module.get_submodule(self.layout.final_norm)
-        eps = next(float(getattr(norm, name)) for name in ("variance_epsilon", "eps") if hasattr(norm, name))
-        rows = self._unembedding.weight[list(tokens)] * self.logit_scale
-        if self.layout.norm is Norm.LAYER:
-            directions = rows * norm.weight / (resid.var(correction=0) + eps).sqrt()
-            return directions - directions.mean(-1, keepdim=True)
-        weight = norm.weight + 1.0 if self.layout.norm is Norm.RMS_PLUS_ONE else norm.weight
-        return rows * weight * torch.rsqrt(resid.pow(2).mean() + eps)
-
-    def generate(
-        self, requests: Sequence[Request], *, references: References | None = None
-    ) -> Iterator[Completion]:
-        """Answers requests of any mix of procedures, one completion a request, in their order.
-
-        Raises:
-            BadLogits: The logits of a row are NaN or infinite.
-            QuestionTooLong: A prompt with its longest answer exceeds the context.
-            Unsupported: A procedure edits a layer that the model does not have.
-        """
-        for start in range(0, len(requests), MAX_BATCH):
-            yield from self._generate_batch(requests[start : start + MAX_BATCH], references)
-
-    def _generate_batch(self, requests: Sequence[Request], references: References | None) -> list[Completion]:
-        rendered: dict[tuple[str, Prompt], Rendered] = {}
-        for request in requests:
-            asked = (request.text, request.procedure.prompt)
-            if asked not in rendered:
-                rendered[asked] = self.render(*asked)
-                self._check_length(rendered[asked], request.text, request.procedure)
-            for edit in request.procedure.interventions:
-                self._check_site(edit.site)
-        prompts = [rendered[request.text, request.procedure.prompt] for request in requests]
-        rows = [request.procedure.interventions for request in requests]
-        with torch.inference_mode():
-            answers = decode_greedy(
-                HookedBatch(self, [prompt.tokens for prompt in prompts], rows, references),
-                [request.procedure.decoding for request in requests],
-                end_tokens=self.end_tokens,
-                to_text=self.decode,
-            )
-        return [
-            Completion(
-                text=answer.text,
-                tokens=tuple(answer.tokens),
-                finish=answer.finish or "length",
-                prompt=prompt,
-                n_layer_tokens=self.n_layers * (len(prompt.tokens) + len(answer.tokens) - 1),
-            )
-            for answer, prompt in zip(answers, prompts, strict=True)
-        ]
-
-    @property
-    def _unembedding(self) -> nn.Linear:
-        head = self.module.get_submodule(self.layout.head)
-        assert isinstance(head, nn.Linear)
-        return head
+    def stepper(self, batch: Batch) -> HookedBatch:
+        """A batch that is moved on token by token; what its rows share is run once."""
+        return HookedBatch(self, batch)
 
     @cached_property
     def _accepts(self) -> frozenset[str]:

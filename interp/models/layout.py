@@ -39,6 +39,7 @@ class Layout:
         attn_out: In a block, the module whose output is attention's contribution.
         mlp: In a block, the MLP.
         mlp_out: In a block, the module whose output is the MLP's contribution.
+        experts: In a block, the module that is given the router's choice and runs the experts, if it has any.
         resid_mid: In a block, the module whose input is the stream between attention and MLP.
         final_norm: Norm before the head.
         head: Unembedding.
@@ -63,6 +64,7 @@ class Layout:
     attn_out: str = "self_attn"
     mlp: str = "mlp"
     mlp_out: str = "mlp"
+    experts: str = "mlp.experts"
     resid_mid: str = "post_attention_layernorm"
     final_norm: str = "model.norm"
     head: str = "lm_head"
@@ -223,6 +225,15 @@ def module_at(block: nn.Module, layout: Layout, point: Point) -> nn.Module:
     if point is Point.ATTN_OUT and layout.linear_attn and not _has(block, path):
         path = layout.linear_attn
     return block.get_submodule(path)
+
+
+def n_experts_of(block: nn.Module, layout: Layout) -> int:
+    """Number of routed experts of a block; 0 if its MLP is one network."""
+    return (
+        int(getattr(block.get_submodule(layout.experts), "num_experts", 0))
+        if _has(block, layout.experts)
+        else 0
+    )
 
 
 def check_modules(module: nn.Module, row: Layout, architecture: str) -> None:

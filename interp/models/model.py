@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from interp.intervention import Intervention
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
-    References = Mapping[str, Mapping[Site, Float[Tensor, " d_model"]]]
-    """Vectors of the reference sets that `Mean` words name: key of the set, site, mean contribution."""
+    References = Mapping[str, "Mapping[Site, Tensor] | Mapping[Site, Recorded]"]
+    """What interventions name by key: the key, then for each site a mean contribution, "d_model" (`Mean`), or
+    what another pass recorded: a prompt, "pos d_model", or a whole answer (`Resample`, `Patch`)."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,19 @@ class Rendered:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """What one row recorded at one site.
+
+    Attributes:
+        prompt: At each token of the prompt.
+        new: At each generated token that was read back: all but the last.
+    """
+
+    prompt: Float[Tensor, "pos d_model"]
+    new: Float[Tensor, "step d_model"]
+
+
+@dataclass(frozen=True)
 class Completion:
     """One answer of a model.
 
@@ -41,6 +55,7 @@ class Completion:
         finish: "stop" (end of turn, or a stop string) or "length".
         prompt: The prompt it answers.
         n_layer_tokens: Layers times tokens read or written, as this request would cost alone.
+        activations: What was recorded, by site.
     """
 
     text: str
@@ -48,6 +63,7 @@ class Completion:
     finish: Literal["stop", "length"]
     prompt: Rendered
     n_layer_tokens: int
+    activations: Mapping[Site, Recorded] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -122,10 +138,20 @@ class Model(Protocol):
         *,
         interventions: Sequence[Intervention] = (),
         record: Sequence[Site] = (),
+        record_on: str | None = None,
         references: References | None = None,
         with_grad: bool = False,
     ) -> Forward:
-        """One pass over one sequence, without a cache."""
+        """One pass over one sequence, without a cache; all its positions count as prompt.
+
+        Args:
+            tokens: Token ids.
+            interventions: What to edit.
+            record: Sites to record, after the edits.
+            record_on: Device on which recorded tensors are kept; None leaves them where the model runs.
+            references: Tensors that interventions name by key.
+            with_grad: Whether the result is on a graph that reaches back to the embedding's output.
+        """
         ...
 
     def head(self, resid: Float[Tensor, "... d_model"]) -> Float[Tensor, "... vocab"]:
@@ -142,9 +168,21 @@ class Model(Protocol):
         ...
 
     def generate(
-        self, requests: Sequence[Request], *, references: References | None = None
+        self,
+        requests: Sequence[Request],
+        *,
+        references: References | None = None,
+        record: Sequence[Site] = (),
+        record_on: str | None = None,
     ) -> Iterator[Completion]:
         """Answers requests of any mix of procedures, one completion a request, in their order.
+
+        Args:
+            requests: What to answer.
+            references: Tensors that interventions name by key.
+            record: Sites to record, after the edits, in the prompt and at every generated token that is read
+                back: all but the last.
+            record_on: Device on which recorded tensors are kept; None leaves them where the model runs.
 
         Raises:
             BadLogits: The logits of a row are NaN or infinite.

@@ -26,7 +26,10 @@ def hooked_points(
     record: Sequence[Site] = (),
     recorded: dict[Site, Tensor] | None = None,
 ) -> Generator[None]:
-    """Edits contributions and records sites for as long as the block runs, and no longer.
+    """Edits contributions and records sites in the one pass that the block runs.
+
+    Raises:
+        EditMisfired: When the block ends: an edit did not fire once in it.
 
     Args:
         blocks: The decoder blocks in order.
@@ -38,6 +41,7 @@ def hooked_points(
     into: dict[Site, Tensor] = {} if recorded is None else recorded
     wanted = set(record)
     sites = sorted(edits.sites | wanted, key=lambda site: site.order)
+    experts: dict[int, list[Site]] = {}
     with ExitStack() as stack:
         if layout.contribution_scale:
             layers = dict.fromkeys(site.layer for site in sites if site.point in EDITABLE)
@@ -45,11 +49,16 @@ def hooked_points(
                 _scale_in_hooks(blocks[layer], layout, layout.contribution_scale, stack)
         for site in sites:
             block, sink = blocks[site.layer], into if site in wanted else None
-            if site.point in EDITABLE:
+            if site.expert is not None:
+                experts.setdefault(site.layer, []).append(site)
+            elif site.point in EDITABLE:
                 _hook_contribution(site, block, layout, edits, sink, stack)
             elif sink is not None:
                 _hook_stream(site, block, layout, sink, stack)
+        for layer, named in experts.items():
+            _hook_experts(named, blocks[layer], layout, edits, stack)
         yield
+        edits.end_pass()
 
 
 def _scale_in_hooks(block: nn.Module, layout: Layout, name: str, stack: ExitStack) -> None:
@@ -89,6 +98,29 @@ def _hook_contribution(
         return _replaced(output, edited.reshape(written.shape) if unflatten else edited)
 
     stack.callback(module_at(block, layout, site.point).register_forward_hook(contribution).remove)
+
+
+def _hook_experts(
+    sites: Sequence[Site], block: nn.Module, layout: Layout, edits: RowEdits, stack: ExitStack
+) -> None:
+    """Scales what the router gives some experts; what the others get stays as it is."""
+    n_rows: list[int] = []
+
+    def note(_module: nn.Module, args: Any, kwargs: Any) -> None:
+        n_rows[:] = [(args[0] if args else kwargs["hidden_states"]).shape[0]]
+
+    def scale(_module: nn.Module, args: Any) -> Any:
+        hidden, chosen, weights, *rest = args
+        for site in sites:
+            edits.fire(site)
+        n_pos = chosen.shape[0] // n_rows[0]
+        for expert, factors in edits.expert_factors(sites[0].layer).items():
+            of_token = factors[: n_rows[0]].repeat_interleave(n_pos)[:, None]
+            weights = torch.where(chosen == expert, weights * of_token, weights)
+        return (hidden, chosen, weights, *rest)
+
+    stack.callback(block.register_forward_pre_hook(note, with_kwargs=True).remove)
+    stack.callback(block.get_submodule(layout.experts).register_forward_pre_hook(scale).remove)
 
 
 def _hook_stream(

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from interp.errors import QuestionTooLong, Unsupported
 from interp.models.model import Completion, Rendered
 from interp.procedure import Procedure, Prompt, Request, content_key
+from interp.site import Site
 
 Script = Callable[[str, Procedure, int], str]
 """Question text, procedure and seed to the answer's text."""
@@ -104,12 +105,17 @@ class Scripted:
         requests: Sequence[Request],
         *,
         references: Mapping[str, Any] | None = None,  # noqa: ARG002
+        record: Sequence[Site] = (),
+        record_on: str | None = None,  # noqa: ARG002
     ) -> Iterator[Completion]:
         """One completion a request, in order, lazily.
 
         Raises:
             RuntimeError: The answer that `fail_at` names is reached.
+            Unsupported: Something should be recorded.
         """
+        if record:
+            raise Unsupported(f"{self.name} has no activations. Load a model with weights to record them.")
         self.batches.append(tuple(requests))
         for request in requests:
             self.n_answers += 1

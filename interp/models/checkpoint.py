@@ -1,0 +1,351 @@
+"""What every backend shares: a transformers checkpoint as text, tokens, weights and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import nn
+
+from interp.errors import BadInput, QuestionTooLong, Unsupported
+from interp.models.decode import Answer, Stepper, decode_greedy
+from interp.models.layout import Layout, Norm, blocks_of, n_experts_of
+from interp.models.model import Completion, Forward, Rendered
+from interp.models.recording import NOTHING, Recording
+from interp.models.render import render
+from interp.procedure import Decoding, Procedure, Prompt, Request
+from interp.site import Point, Site
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+    from transformers import PreTrainedTokenizerBase
+
+    from interp.intervention import Intervention
+    from interp.models.model import References
+
+MAX_BATCH = 256
+"""Most requests of one `generate` call that run in one batch."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows that are decoded together.
+
+    Attributes:
+        prompts: Token ids of each row's prompt.
+        rows: Interventions of each row.
+        decodings: How each row is decoded.
+        references: Tensors that interventions name by key.
+        recording: What to record, in the prompt and in decoding.
+    """
+
+    prompts: Sequence[tuple[int, ...]]
+    rows: Sequence[Sequence[Intervention]]
+    decodings: Sequence[Decoding]
+    references: References | None = None
+    recording: Recording = NOTHING
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A transformers model and its tokenizer; a backend adds how passes are run, read and edited.
+
+    Attributes:
+        name: The name it was loaded by.
+        fingerprint: Hash of weights, configuration, tokenizer and chat template.
+        module: The transformers model, in evaluation mode, its parameters frozen.
+        tokenizer: Its tokenizer.
+        layout: Where things live in it.
+        hashes: Hashes of weights, configuration, tokenizer and template.
+    """
+
+    name: str
+    fingerprint: str
+    module: nn.Module
+    tokenizer: PreTrainedTokenizerBase
+    layout: Layout
+    hashes: Mapping[str, str]
+    backend: ClassVar[str] = ""
+
+    @property
+    def config(self) -> Any:
+        """The transformers configuration."""
+        return self.module.config
+
+    @cached_property
+    def blocks(self) -> tuple[nn.Module, ...]:
+        """The decoder blocks in order."""
+        return tuple(blocks_of(self.module, self.layout))
+
+    @property
+    def n_layers(self) -> int:
+        """Number of decoder blocks."""
+        return len(self.blocks)
+
+    @property
+    def d_model(self) -> int:
+        """Width of the residual stream."""
+        return int(self.unembedding.weight.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        """Where its inputs go."""
+        return self.unembedding.weight.device
+
+    @property
+    def weight_like(self) -> Float[Tensor, ...]:
+        """A tensor with the dtype and device of its activations."""
+        return self.unembedding.weight
+
+    @property
+    def n_context(self) -> int:
+        """Most tokens of prompt and answer together."""
+        named = (getattr(self.config, name, 0) for name in ("max_position_embeddings", "max_seq_len"))
+        return int(next(filter(None, named), 2**31))
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the tokenizer has a chat template."""
+        return bool(self.tokenizer.chat_template)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What else decides its numbers: architecture, dtype, attention implementation, device, hashes."""
+        weight = self.unembedding.weight
+        return {
+            "backend": self.backend,
+            "architecture": str(self.config.model_type),
+            "attention": str(getattr(self.config, "_attn_implementation", "unknown")),
+            "dtype": str(weight.dtype).removeprefix("torch."),
+            "device": str(self.device),
+            "threads": str(torch.get_num_threads()),
+            **self.hashes,
+        }
+
+    @cached_property
+    def end_tokens(self) -> frozenset[int]:
+        """Tokens that end an answer: those of the generation config and the tokenizer's own."""
+        configured: Any = getattr(getattr(self.module, "generation_config", None), "eos_token_id", None)
+        own: Any = self.tokenizer.eos_token_id
+        listed = configured if isinstance(configured, list) else [configured]
+        return frozenset(int(token) for token in (*listed, own) if token is not None)
+
+    def render(self, text: str, prompt: Prompt) -> Rendered:
+        """The prompt for a question's text; see `interp.models.render.render`."""
+        return render(self.tokenizer, text, prompt)
+
+    def encode_answer(self, prompt: Rendered, answer: str) -> tuple[int, ...]:
+        """Token ids of an answer that follows a prompt."""
+        n_prompt = len(prompt.tokens)
+        for special in (False, True):  # a plain prompt has the tokenizer's own beginning before it
+            joined = tuple(self.tokenizer(prompt.text + answer, add_special_tokens=special).input_ids)
+            if joined[:n_prompt] == prompt.tokens:
+                return joined[n_prompt:]
+        return tuple(self.tokenizer(answer, add_special_tokens=False, split_special_tokens=True).input_ids)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of tokens, special tokens left out."""
+        return str(
+            self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        )
+
+    def check_procedure(self, texts: Sequence[str], procedure: Procedure) -> None:
+        """Refuses interventions on missing layers and questions that do not fit.
+
+        Raises:
+            QuestionTooLong: A prompt with its longest answer exceeds the context.
+            Unsupported: The procedure edits a layer that the model does not have.
+        """
+        for edit in procedure.interventions:
+            self.check_site(edit.site)
+        for text in texts:
+            self._check_length(self.render(text, procedure.prompt), text, procedure)
+
+    def _check_length(self, prompt: Rendered, text: str, procedure: Procedure) -> None:
+        n_needed = len(prompt.tokens) + procedure.decoding.max_new_tokens
+        if n_needed > self.n_context:
+            raise QuestionTooLong(
+                f"The question {text[:60]!r} needs {n_needed} tokens ({len(prompt.tokens)} of prompt, "
+                f"{procedure.decoding.max_new_tokens} of answer), but {self.name} reads at most "
+                f"{self.n_context}. Shorten it, or leave it out."
+            )
+
+    def check_tokens(self, tokens: Sequence[int]) -> None:
+        """Refuses an empty sequence and tokens that the vocabulary lacks.
+
+        Raises:
+            BadInput: There is no token, or one that the vocabulary lacks.
+        """
+        n_vocab = int(self.unembedding.weight.shape[0])
+        if not tokens:
+            raise BadInput("A forward pass needs at least one token.")
+        if not 0 <= min(tokens) <= max(tokens) < n_vocab:
+            raise BadInput(f"Tokens are 0 to {n_vocab - 1}, got {min(tokens)} to {max(tokens)}.")
+
+    def check_site(self, site: Site) -> None:
+        """Refuses a site that this model does not have.
+
+        Raises:
+            Unsupported: There is no such layer, or its block has no stream between attention and MLP.
+        """
+        if site.layer >= self.n_layers:
+            raise Unsupported(f"{self.name} has layers 0 to {self.n_layers - 1}, so there is no {site}.")
+        if site.expert is not None:
+            n_experts = n_experts_of(self.blocks[site.layer], self.layout)
+            if site.expert >= n_experts:
+                have = f"experts 0 to {n_experts - 1}" if n_experts else "no experts"
+                raise Unsupported(f"Block {site.layer} of {self.name} has {have}, so there is no {site}.")
+        if site.point is Point.RESID_MID and self.layout.parallel:
+            raise Unsupported(
+                f"{self.name} runs attention and MLP side by side on the same stream, so there is no {site}. "
+                "Use resid_pre or resid_post."
+            )
+
+    @property
+    def logit_scale(self) -> float:
+        """What the unembedding's output is multiplied by to give the logits."""
+        scale, divisor = self.layout.logit_scale, self.layout.logit_divisor
+        times = float(getattr(self.config, scale)) if scale else 1.0
+        return times / float(getattr(self.config, divisor)) if divisor else times
+
+    def head(self, resid: Float[Tensor, "... d_model"]) -> Float[Tensor, "... vocab"]:
+        """Final norm and unembedding: the logit lens of a residual stream."""
+        logits = self.unembedding(self.module.get_submodule(self.layout.final_norm)(resid)) * self.logit_scale
+        cap = getattr(self.config, "final_logit_softcapping", None)
+        return logits if cap is None else torch.tanh(logits / cap) * cap
+
+    def readout(
+        self, resid: Float[Tensor, " d_model"], tokens: Sequence[int]
+    ) -> Float[Tensor, "token d_model"]:
+        """Directions of some tokens' logits, before a soft cap, with the final norm frozen at `resid`."""
+        norm: Any = self.module.get_submodule(self.layout.final_norm)
+        eps = next(float(getattr(norm, name)) for name in ("variance_epsilon", "eps") if hasattr(norm, name))
+        rows = self.unembedding.weight[list(tokens)] * self.logit_scale
+        if self.layout.norm is Norm.LAYER:
+            directions = rows * norm.weight / (resid.var(correction=0) + eps).sqrt()
+            return directions - directions.mean(-1, keepdim=True)
+        weight = norm.weight + 1.0 if self.layout.norm is Norm.RMS_PLUS_ONE else norm.weight
+        return rows * weight * torch.rsqrt(resid.pow(2).mean() + eps)
+
+    def forward(
+        self,
+        tokens: Sequence[int],
+        *,
+        interventions: Sequence[Intervention] = (),
+        record: Sequence[Site] = (),
+        record_on: str | None = None,
+        references: References | None = None,
+        with_grad: bool = False,
+    ) -> Forward:
+        """One pass over one sequence, without a cache; all its positions count as prompt.
+
+        Args:
+            tokens: Token ids.
+            interventions: What to edit.
+            record: Sites to record, after the edits.
+            record_on: Device on which recorded tensors are kept; None leaves them where the model runs.
+            references: Tensors that interventions name by key.
+            with_grad: Whether the result is on a graph that reaches back to the embedding's output.
+
+        Raises:
+            BadInput: There is no token, or one that the vocabulary lacks.
+            Unsupported: A site does not exist in this model.
+        """
+        raise NotImplementedError
+
+    def stepper(self, batch: Batch) -> Stepper:
+        """A batch that is moved on token by token."""
+        raise NotImplementedError
+
+    def answers(self, batch: Batch) -> list[Answer]:
+        """Decodes a batch greedily: one finished answer a row.
+
+        Raises:
+            BadLogits: The logits of a row are NaN or infinite.
+        """
+        with torch.inference_mode():
+            stepper = self.stepper(batch)
+            return decode_greedy(stepper, batch.decodings, end_tokens=self.end_tokens, to_text=self.decode)
+
+    def decoded_logits(
+        self, prompts: Sequence[tuple[int, ...]], n_new_tokens: int
+    ) -> Float[Tensor, "batch step vocab"]:
+        """Logits of a left-padded batch decoded greedily, with a cache, never stopping."""
+        with torch.inference_mode():
+            stepper = self.stepper(Batch(prompts, [()] * len(prompts), []))
+            logits = [stepper.prefill()]
+            while len(logits) < n_new_tokens:
+                logits.append(stepper.step(logits[-1].argmax(-1)))
+            return torch.stack(logits, dim=1)
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        *,
+        references: References | None = None,
+        record: Sequence[Site] = (),
+        record_on: str | None = None,
+    ) -> Iterator[Completion]:
+        """Answers requests of any mix of procedures, one completion a request, in their order.
+
+        Args:
+            requests: What to answer.
+            references: Tensors that interventions name by key.
+            record: Sites to record, after the edits, in the prompt and at every generated token that is read
+                back: all but the last.
+            record_on: Device on which recorded tensors are kept; None leaves them where the model runs.
+
+        Raises:
+            BadLogits: The logits of a row are NaN or infinite.
+            QuestionTooLong: A prompt with its longest answer exceeds the context.
+            Unsupported: A procedure edits, or `record` names, a site that the model does not have.
+        """
+        for site in record:
+            self.check_site(site)
+        for start in range(0, len(requests), MAX_BATCH):
+            chunk = requests[start : start + MAX_BATCH]
+            yield from self._complete(chunk, references, Recording(tuple(record), record_on))
+
+    def _complete(
+        self, requests: Sequence[Request], references: References | None, recording: Recording
+    ) -> list[Completion]:
+        rendered: dict[tuple[str, Prompt], Rendered] = {}
+        for request in requests:
+            asked = (request.text, request.procedure.prompt)
+            if asked not in rendered:
+                rendered[asked] = self.render(*asked)
+                self._check_length(rendered[asked], request.text, request.procedure)
+            for edit in request.procedure.interventions:
+                self.check_site(edit.site)
+        prompts = [rendered[request.text, request.procedure.prompt] for request in requests]
+        answers = self.answers(
+            Batch(
+                prompts=[prompt.tokens for prompt in prompts],
+                rows=[request.procedure.interventions for request in requests],
+                decodings=[request.procedure.decoding for request in requests],
+                references=references,
+                recording=recording,
+            )
+        )
+        return [
+            Completion(
+                text=answer.text,
+                tokens=tuple(answer.tokens),
+                finish=answer.finish or "length",
+                prompt=prompt,
+                n_layer_tokens=self.n_layers * (len(prompt.tokens) + len(answer.tokens) - 1),
+                activations=answer.activations,
+            )
+            for answer, prompt in zip(answers, prompts, strict=True)
+        ]
+
+    @property
+    def unembedding(self) -> nn.Linear:
+        """The head: its weight has the dtype and device of the model's activations."""
+        head = self.module.get_submodule(self.layout.head)
+        assert isinstance(head, nn.Linear)
+        return head

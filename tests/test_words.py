@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 
 import interp
 from interp.errors import BadInput, BadWord
-from interp.intervention import EDITABLE, Intervention, Mean, Scale, Scope, parse_intervention, silence
+from interp.intervention import (
+    EDITABLE,
+    Intervention,
+    Mean,
+    Patch,
+    Resample,
+    Scale,
+    Scope,
+    parse_intervention,
+    silence,
+)
 from interp.procedure import Decoding, Procedure, Prompt, Template, content_key, draw_seed
 from interp.question import Attempt, FailureSet, Kind, Outcome, Question, Reason, Verdict, seeded_order
 from interp.site import Point, Site
@@ -25,13 +35,15 @@ MLP = Site(7, Point.MLP_OUT)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 layers = st.integers(0, 10**6)
-sites = st.builds(Site, layers, st.sampled_from(Point))
+experts = st.builds(Site, layers, st.just(Point.MLP_OUT), st.integers(0, 512))
+sites = st.builds(Site, layers, st.sampled_from(Point)) | experts
 editable = st.builds(Site, layers, st.sampled_from(EDITABLE))
 scopes = st.sampled_from(Scope)
 factors = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**6), 10**6)
-scales = st.builds(Scale, editable, factors, scopes)
-means = st.builds(Mean, editable, st.text("0123456789abcdefz", min_size=1, max_size=16), scopes)
-edits = scales | means
+scales = st.builds(Scale, editable | experts, factors, scopes)
+keys = st.text("0123456789abcdefz", min_size=1, max_size=16)
+replacements = st.one_of(st.builds(word, editable, keys, scopes) for word in (Mean, Resample, Patch))
+edits = scales | replacements
 prompts = st.builds(
     Prompt,
     system=st.none() | texts,
@@ -111,6 +123,10 @@ def test_how_words_are_written() -> None:
     assert str(Scale(MLP, 0)) == str(Scale(MLP, -0.0)) == "L7.mlp_out*0"
     assert str(Scale(Site(0, Point.ATTN_OUT), 0.5, Scope.PROMPT)) == "L0.attn_out*0.5@prompt"
     assert str(Mean(MLP, "3fa9c1", Scope.DECODE)) == "L7.mlp_out=mean:3fa9c1@decode"
+    assert str(Resample(MLP, "3fa9c1")) == "L7.mlp_out=resample:3fa9c1"
+    assert str(Patch(MLP, "3fa9c1", Scope.PROMPT)) == "L7.mlp_out=patch:3fa9c1@prompt"
+    assert str(silence(7, expert=3)) == "L7.mlp_out.expert3*0"
+    assert len({Mean(MLP, "ab"), Resample(MLP, "ab"), Patch(MLP, "ab")}) == 3
 
 
 def test_points_and_sites_are_in_forward_order() -> None:
@@ -121,7 +137,11 @@ def test_points_and_sites_are_in_forward_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["", "7.mlp_out", "L7", "L7.mlp", "L-1.mlp_out", "Lx.mlp_out", "L7.mlp_out.x", "l7.mlp_out"]
+    "line",
+    [
+        *("", "7.mlp_out", "L7", "L7.mlp", "L-1.mlp_out", "Lx.mlp_out", "L7.mlp_out.x", "l7.mlp_out"),
+        *("L7.mlp_out.expert", "L7.mlp_out.expert-1", "L7.mlp_out.expert3.expert4"),
+    ],
 )
 def test_a_line_that_is_no_site_is_refused_with_an_example(line: str) -> None:
     with pytest.raises(BadWord, match=r"is not a site.*'L7\.mlp_out'.*resid_pre.*resid_post") as caught:
@@ -142,6 +162,8 @@ def test_a_line_that_is_no_site_is_refused_with_an_example(line: str) -> None:
         ("L7.mlp_out*-inf", "must be a finite number"),
         ("L7.mlp*0", "is not a site"),
         ("L7.resid_mid*0", r"not on L7\.resid_mid\. Use one of: attn_out, mlp_out"),
+        ("L7.mlp_out.expert3=mean:3f", r"scaled, not replaced.*L7\.mlp_out\.expert3"),
+        ("L7.attn_out.expert3*0", "Only an MLP has experts"),
         ("L7.mlp_out=mean:3F", "reference key is made of digits and small letters"),
     ],
 )
@@ -153,6 +175,9 @@ def test_a_line_that_is_no_intervention_is_refused_with_what_to_write(line: str,
 def test_words_that_mean_nothing_cannot_be_made() -> None:
     with pytest.raises(BadWord, match="counted from 0, got -1"):
         Site(-1, Point.MLP_OUT)
+    for expert in (-1, 0.5):
+        with pytest.raises(BadWord, match=f"expert is counted from 0 in whole numbers, got {expert}"):
+            Site(0, Point.MLP_OUT, expert)  # pyright: ignore[reportArgumentType]
     half: Any = 1.5
     with pytest.raises(BadWord, match=r"whole number, got 1\.5"):
         Site(half, Point.MLP_OUT)

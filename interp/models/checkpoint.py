@@ -186,6 +186,19 @@ class Checkpoint:
         if not 0 <= min(tokens) <= max(tokens) < n_vocab:
             raise BadInput(f"Tokens are 0 to {n_vocab - 1}, got {min(tokens)} to {max(tokens)}.")
 
+    def check_recorded(self, site: Site) -> None:
+        """Refuses a site that cannot be recorded.
+
+        Raises:
+            Unsupported: The model does not have it, or it is one expert's.
+        """
+        self.check_site(site)
+        if site.expert is not None:
+            raise Unsupported(
+                f"{site} can be edited, but what one expert writes is not recorded. "
+                f"Record {Site(site.layer, site.point)}."
+            )
+
     def check_site(self, site: Site) -> None:
         """Refuses a site that this model does not have.
 
@@ -305,7 +318,7 @@ class Checkpoint:
             Unsupported: A procedure edits, or `record` names, a site that the model does not have.
         """
         for site in record:
-            self.check_site(site)
+            self.check_recorded(site)
         for start in range(0, len(requests), MAX_BATCH):
             chunk = requests[start : start + MAX_BATCH]
             yield from self._complete(chunk, references, Recording(tuple(record), record_on))

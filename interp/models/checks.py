@@ -9,6 +9,7 @@ import torch
 
 from interp.errors import LoadRefused, Unsupported
 from interp.models.checkpoint import Checkpoint
+from interp.models.model import Forward
 from interp.procedure import Prompt, Template
 from interp.site import Point, Site
 
@@ -52,9 +53,12 @@ def verify(model: Checkpoint) -> dict[str, float]:
 def measure(model: Checkpoint) -> dict[str, float]:
     """The relative error of each load check: `additivity`, `head`, `readout`, `cache`."""
     tokens = model.render(TEXTS[0], _prompt(model)).tokens
+    points = [p for p in Point if not (model.layout.parallel and p is Point.RESID_MID)]
+    sites = [Site(layer, point) for layer in range(model.n_layers) for point in points]
+    seen = model.forward(tokens, record=sites)
     return {
-        "additivity": _additivity(model, tokens),
-        **_final(model, tokens),
+        "additivity": _additivity(model, seen),
+        **_final(model, seen),
         "cache": _cached_against_uncached(model),
     }
 
@@ -82,29 +86,24 @@ def _relative(found: Tensor, expected: Tensor) -> float:
     return float(difference / expected.float().abs().max().clamp(min=1e-9))
 
 
-def _additivity(model: Checkpoint, tokens: tuple[int, ...]) -> float:
+def _additivity(model: Checkpoint, seen: Forward) -> float:
     """Largest relative error of `pre + attn = mid` and `pre + attn + mlp = post`."""
-    parallel = bool(model.layout.parallel)
-    points = [point for point in Point if not (parallel and point is Point.RESID_MID)]
-    sites = [Site(layer, point) for layer in range(model.n_layers) for point in points]
-    seen = model.forward(tokens, record=sites).activations
     worst = 0.0
     for layer in range(model.n_layers):
-        at = {point: seen[Site(layer, point)] for point in points}
+        at = {site.point: seen.activations[site] for site in seen.activations if site.layer == layer}
         if len({tensor.shape for tensor in at.values()}) > 1:
             return float("inf")  # shapes that only broadcast: an edit would reach the wrong rows
         total = at[Point.RESID_PRE] + at[Point.ATTN_OUT] + at[Point.MLP_OUT]
         worst = max(worst, _relative(total, at[Point.RESID_POST]))
-        if not parallel:
+        if Point.RESID_MID in at:
             mid = at[Point.RESID_PRE] + at[Point.ATTN_OUT]
             worst = max(worst, _relative(mid, at[Point.RESID_MID]))
     return worst
 
 
-def _final(model: Checkpoint, tokens: tuple[int, ...]) -> dict[str, float]:
+def _final(model: Checkpoint, seen: Forward) -> dict[str, float]:
     """Whether the last stream gives the logits, through the head and through the frozen readout."""
     last = Site(model.n_layers - 1, Point.RESID_POST)
-    seen = model.forward(tokens, record=[last])
     resid, logits = seen.activations[last][0, -1], seen.logits[0, -1]
     with torch.no_grad():
         head = _relative(model.head(resid), logits)

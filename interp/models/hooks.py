@@ -47,8 +47,10 @@ class HooksModel(Checkpoint):
             BadInput: There is no token, or one that the vocabulary lacks.
             Unsupported: A site does not exist in this model.
         """
-        for site in (*record, *(edit.site for edit in interventions)):
-            self.check_site(site)
+        for site in record:
+            self.check_recorded(site)
+        for edit in interventions:
+            self.check_site(edit.site)
         self.check_tokens(tokens)
         edits = RowEdits([interventions], Scope.PROMPT, references, self.unembedding.weight, [len(tokens)])
         recorded: dict[Site, Tensor] = {}

@@ -52,7 +52,7 @@ def load(name: str | Path, options: LoadOptions | None = None) -> HooksModel:
         Unsupported: The architecture is refused, or unknown and like none that is known, or has no MLP
             blocks.
     """
-    from interp.models.checks import verify
+    from interp.models.verified import verify_once
 
     name, options = str(name), options or LoadOptions()
     if options.dtype not in DTYPES:
@@ -65,7 +65,7 @@ def load(name: str | Path, options: LoadOptions | None = None) -> HooksModel:
         if rest and prefix in PREFIXES
         else _load_named(name, name, options)
     )
-    verify(model)
+    verify_once(model)
     return model
 
 

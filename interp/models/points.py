@@ -119,7 +119,7 @@ def _hook_experts(
             weights = torch.where(chosen == expert, weights * of_token, weights)
         return (hidden, chosen, weights, *rest)
 
-    stack.callback(block.register_forward_pre_hook(note, with_kwargs=True).remove)
+    stack.callback(block.get_submodule(layout.mlp).register_forward_pre_hook(note, with_kwargs=True).remove)
     stack.callback(block.get_submodule(layout.experts).register_forward_pre_hook(scale).remove)
 
 

@@ -249,10 +249,12 @@ def token_ids(model: HooksModel, text: str) -> Sequence[int]:
 
 def _make_lively(module: Any) -> None:
     """Scales random weights up, so that blocks and attention visibly matter and answers differ."""
+    model_type = str(module.config.model_type)
+    embedded = D_MODEL**-0.5 if model_type.startswith("gemma") else 1.0  # Gemma scales its embeddings up
     with torch.no_grad():
         for name, weight in module.named_parameters():
             if weight.dim() >= 2:
-                scale = 1.0 if "embed" in name or "wte" in name or "wpe" in name else weight.shape[-1] ** -0.5
-                weight.normal_(0.0, scale)
+                is_embedding = any(part in name for part in ("embed", "wte", "wpe"))
+                weight.normal_(0.0, embedded if is_embedding else weight.shape[-1] ** -0.5)
             elif "norm" in name or "ln_" in name:
                 weight.add_(torch.randn_like(weight) * 0.1)

@@ -44,7 +44,8 @@ def test_every_tiny_model_passes_the_load_checks(name):
 def test_a_folder_loads_as_the_model_it_was_saved_from(folder):
     model = load(str(folder))
     tokens = model.render("Hi?", Prompt()).tokens
-    assert torch.equal(model.forward(tokens).logits, tiny("llama").forward(tokens).logits)
+    # Not bitwise: weights read from a file may lie in memory another way, and kernels sum by alignment.
+    torch.testing.assert_close(model.forward(tokens).logits, tiny("llama").forward(tokens).logits)
     assert load(f"hooks:{folder}").fingerprint == model.fingerprint
 
 

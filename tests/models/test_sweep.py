@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from interp.intervention import Mean, Scale, Scope, silence
 from interp.models import batch
 from interp.models.batch import HookedBatch
+from interp.models.checkpoint import Batch
 from interp.models.sweep import common_prefix, plan_forks
 from interp.models.tiny import ARCHITECTURES
 from interp.procedure import Decoding, Procedure, Prompt, Request
@@ -98,7 +99,7 @@ def first_logits(model, layout, n_prompts: int) -> tuple[torch.Tensor, torch.Ten
     asked = [(prompt, row) for prompt in prompts for row in rows]
     other = dataclasses.replace(model, layout=layout)
     with torch.inference_mode():
-        together = HookedBatch(other, [p for p, _ in asked], [row for _, row in asked]).prefill()
+        together = HookedBatch(other, Batch([p for p, _ in asked], [row for _, row in asked], [])).prefill()
         alone = [model.forward(p, interventions=row).logits[0, -1] for p, row in asked]
     return together, torch.stack(alone)
 

@@ -16,7 +16,7 @@ from interp.tasks.load import load_task
 from interp.tasks.task import Task
 
 FAMILIES = ("gemma2", "gpt2", "gpt_neox", "llama", "opt", "qwen3")
-BACKENDS = ("hooks",)
+BACKENDS = ("hooks", "lens", "nnsight")
 GUILTY = 2
 N_EACH = 12
 TEXTS = [f"Which word comes after {a}{b}?" for a in "abcdefghijkl" for b in "mnopqrstuvwxyz"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -174,12 +175,22 @@ class Checkpoint:
                 f"{self.n_context}. Shorten it, or leave it out."
             )
 
-    def check_tokens(self, tokens: Sequence[int]) -> None:
-        """Refuses an empty sequence and tokens that the vocabulary lacks.
+    def check_pass(
+        self, tokens: Sequence[int], interventions: Sequence[Intervention], record: Sequence[Site]
+    ) -> None:
+        """Refuses a forward pass that cannot be run.
 
         Raises:
             BadInput: There is no token, or one that the vocabulary lacks.
+            Unsupported: A site does not exist in this model.
         """
+        for site in record:
+            self.check_recorded(site)
+        for edit in interventions:
+            self.check_site(edit.site)
+        self._check_tokens(tokens)
+
+    def _check_tokens(self, tokens: Sequence[int]) -> None:
         n_vocab = int(self.unembedding.weight.shape[0])
         if not tokens:
             raise BadInput("A forward pass needs at least one token.")
@@ -357,8 +368,46 @@ class Checkpoint:
         ]
 
     @property
+    def here(self) -> Checkpoint:
+        """The same model with every pass run on this machine."""
+        return self
+
+    def parts(self, name: str) -> dict[str, Any]:
+        """What a backend is made of, whichever it is: the fields of this class, with another name."""
+        shared: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(Checkpoint)}
+        shared["name"] = name
+        return shared
+
+    def lens(self) -> Any:
+        """A native `TransformerBridge` of TransformerLens on the same weights, for exploration.
+
+        This model stays as it is, and what is done with the bridge does not reach it.
+
+        Raises:
+            Unsupported: TransformerLens has no adapter for the architecture.
+        """
+        from interp.models.lens import bridge_of
+
+        return bridge_of(self)
+
+    def nnsight(self) -> Any:
+        """A native `nnsight.TransformersModel` on the same weights, for exploration.
+
+        This model stays as it is, and what is done in a trace does not reach it.
+        """
+        from interp.models.nnsight import native_of
+
+        return native_of(self)
+
+    @property
     def unembedding(self) -> nn.Linear:
         """The head: its weight has the dtype and device of the model's activations."""
         head = self.module.get_submodule(self.layout.head)
         assert isinstance(head, nn.Linear)
         return head
+
+
+def shared_copy(module: Any) -> Any:
+    """A copy of a module and of all modules in it, around the same parameters and buffers."""
+    tensors = [*module.parameters(), *module.buffers()]
+    return copy.deepcopy(module, {id(tensor): tensor for tensor in tensors})

@@ -14,7 +14,7 @@ from interp.procedure import Decoding
 from interp.site import Site
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Bool, Float, Int
     from torch import Tensor
 
 
@@ -73,11 +73,11 @@ def decode_greedy(
     alive = list(range(len(decodings)))
     logits = stepper.prefill()
     while True:
-        _check_finite(logits, alive, answers)
+        check_finite(torch.isfinite(logits).all(-1), alive, answers)
         chosen: list[int] = logits.argmax(-1).tolist()
         kept: list[int] = []
         for place, (row, token) in enumerate(zip(alive, chosen, strict=True)):
-            _append(answers[row], token, decodings[row], end_tokens=end_tokens, to_text=to_text)
+            append_token(answers[row], token, decodings[row], end_tokens=end_tokens, to_text=to_text)
             if answers[row].finish is None:
                 kept.append(place)
         if not kept:
@@ -90,7 +90,7 @@ def decode_greedy(
         logits = stepper.step(torch.tensor([answers[row].tokens[-1] for row in alive], device=logits.device))
 
 
-def _append(
+def append_token(
     answer: Answer,
     token: int,
     decoding: Decoding,
@@ -119,10 +119,17 @@ def _cut(text: str, stop: Sequence[str]) -> tuple[str, bool]:
     return (text[: min(ends)], True) if ends else (text, False)
 
 
-def _check_finite(
-    logits: Float[Tensor, "batch vocab"], alive: Sequence[int], answers: Sequence[Answer]
-) -> None:
-    finite = torch.isfinite(logits).all(-1)
+def check_finite(finite: Bool[Tensor, " row"], alive: Sequence[int], answers: Sequence[Answer]) -> None:
+    """Refuses rows whose logits are not all finite.
+
+    Args:
+        finite: Whether each row's are.
+        alive: Which answers the rows are.
+        answers: Every answer.
+
+    Raises:
+        BadLogits: Some row's are not; names the first.
+    """
     if not bool(finite.all()):
         row = alive[int((~finite).nonzero()[0, 0])]
         raise BadLogits(

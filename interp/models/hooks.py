@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +16,8 @@ from interp.models.batch import HookedBatch
 from interp.models.checkpoint import Batch, Checkpoint
 from interp.models.edits import RowEdits
 from interp.models.model import Forward
-from interp.models.points import hooked_points
+from interp.models.points import hooked_points, leaf_output
+from interp.models.recording import kept_on
 from interp.site import Site
 
 if TYPE_CHECKING:
@@ -47,20 +48,14 @@ class HooksModel(Checkpoint):
             BadInput: There is no token, or one that the vocabulary lacks.
             Unsupported: A site does not exist in this model.
         """
-        for site in record:
-            self.check_recorded(site)
-        for edit in interventions:
-            self.check_site(edit.site)
-        self.check_tokens(tokens)
+        self.check_pass(tokens, interventions, record)
         edits = RowEdits([interventions], Scope.PROMPT, references, self.unembedding.weight, [len(tokens)])
         recorded: dict[Site, Tensor] = {}
         ids = torch.tensor([list(tokens)], device=self.device)
-        source = self._gradient_from_embedding() if with_grad else nullcontext()
+        source = leaf_output(self.module.get_submodule(self.layout.embedding)) if with_grad else nullcontext()
         with torch.set_grad_enabled(with_grad), source, self.hooked(edits, record, recorded):
             logits = self.call(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
-        if record_on is not None:
-            recorded = {site: tensor.to(record_on) for site, tensor in recorded.items()}
-        return Forward(logits, recorded)
+        return Forward(logits, kept_on(recorded, record_on))
 
     def stepper(self, batch: Batch) -> HookedBatch:
         """A batch that is moved on token by token; what its rows share is run once."""
@@ -81,18 +76,6 @@ class HooksModel(Checkpoint):
                 if name != "logits_to_keep" or name in self._accepts
             }
         )
-
-    @contextmanager
-    def _gradient_from_embedding(self) -> Generator[None]:
-        """Makes the embedding's output a leaf that asks for gradients, for as long as the block runs."""
-        embedding = self.module.get_submodule(self.layout.embedding)
-        handle = embedding.register_forward_hook(
-            lambda _module, _args, output: output.detach().requires_grad_()
-        )
-        try:
-            yield
-        finally:
-            handle.remove()
 
     def hooked(
         self, edits: RowEdits, record: Sequence[Site] = (), recorded: dict[Site, Tensor] | None = None

@@ -215,16 +215,20 @@ def blocks_of(module: nn.Module, layout: Layout) -> Sequence[nn.Module]:
     return list(module.get_submodule(layout.blocks).children())
 
 
-def module_at(block: nn.Module, layout: Layout, point: Point) -> nn.Module:
-    """The module of a block whose output is `attn_out` or `mlp_out`, or whose input is `resid_mid`."""
+def module_path(block: nn.Module, layout: Layout, point: Point) -> str:
+    """Name, in a block, of the module that writes `attn_out` or `mlp_out`, or that reads `resid_mid`."""
     path = {
         Point.ATTN_OUT: layout.attn_out,
         Point.RESID_MID: layout.resid_mid,
         Point.MLP_OUT: layout.mlp_out,
     }[point]
-    if point is Point.ATTN_OUT and layout.linear_attn and not _has(block, path):
-        path = layout.linear_attn
-    return block.get_submodule(path)
+    is_linear = point is Point.ATTN_OUT and layout.linear_attn and not _has(block, path)
+    return layout.linear_attn if is_linear and layout.linear_attn else path
+
+
+def module_at(block: nn.Module, layout: Layout, point: Point) -> nn.Module:
+    """The module that `module_path` names."""
+    return block.get_submodule(module_path(block, layout, point))
 
 
 def n_experts_of(block: nn.Module, layout: Layout) -> int:

@@ -13,6 +13,7 @@ from interp.models.layout import Layout, is_unknown, layout_of
 from interp.models.source import EMBEDDED, hashes_of, locate, quiet_transformers, refuse_missing
 
 if TYPE_CHECKING:
+    from interp.models.checkpoint import Checkpoint
     from interp.models.hooks import HooksModel
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -28,6 +29,7 @@ class LoadOptions:
         download: Whether the model hub may be asked.
         allow_pickle: Whether pickled weights are accepted; reading them can run code.
         trust_remote_code: Whether code that comes with the model may run.
+        remote: Whether passes run on nnsight's server; `nnsight:` only. The weights are loaded here as well.
     """
 
     dtype: str = "float32"
@@ -35,9 +37,10 @@ class LoadOptions:
     download: bool = False
     allow_pickle: bool = False
     trust_remote_code: bool = False
+    remote: bool = False
 
 
-def load(name: str | Path, options: LoadOptions | None = None) -> HooksModel:
+def load(name: str | Path, options: LoadOptions | None = None) -> Checkpoint:
     """Loads a model and verifies it.
 
     Args:
@@ -60,12 +63,14 @@ def load(name: str | Path, options: LoadOptions | None = None) -> HooksModel:
     if options.device is not None:
         _check_device(options.device)
     prefix, _, rest = name.partition(":")
+    if options.remote and prefix != "nnsight":
+        raise BadInput(f"Only the nnsight backend runs remotely. Load nnsight:{name}.")
     model = (
         PREFIXES[prefix](rest, name, options)
         if rest and prefix in PREFIXES
         else _load_named(name, name, options)
     )
-    verify_once(model)
+    verify_once(model.here)
     return model
 
 
@@ -77,7 +82,25 @@ def model_names() -> list[str]:
 
 
 def _load_hooks(rest: str, _name: str, options: LoadOptions) -> HooksModel:
-    return _load_named(rest, rest, options)
+    return _load_plain(rest, rest, options)
+
+
+def _load_lens(rest: str, name: str, options: LoadOptions) -> Checkpoint:
+    from interp.models.lens import lens_model
+
+    return lens_model(_load_plain(rest, rest, options), name)
+
+
+def _load_nnsight(rest: str, name: str, options: LoadOptions) -> Checkpoint:
+    from interp.models.nnsight import nnsight_model
+
+    return nnsight_model(_load_plain(rest, rest, options), name, remote=options.remote)
+
+
+def _load_plain(source: str, name: str, options: LoadOptions) -> HooksModel:
+    """A model of the reference backend: a tiny one, or one that has files."""
+    kind, _, rest = source.partition(":")
+    return _load_tiny(rest, name, options) if rest and kind == "tiny" else _load_named(source, name, options)
 
 
 def _load_tiny(rest: str, name: str, options: LoadOptions) -> HooksModel:
@@ -91,8 +114,13 @@ def _load_tiny(rest: str, name: str, options: LoadOptions) -> HooksModel:
     return wrap(module, model.tokenizer, name=name)
 
 
-PREFIXES: dict[str, Callable[[str, str, LoadOptions], Any]] = {"hooks": _load_hooks, "tiny": _load_tiny}
-"""What stands before a colon in a model's name."""
+PREFIXES: dict[str, Callable[[str, str, LoadOptions], Checkpoint]] = {
+    "hooks": _load_hooks,
+    "lens": _load_lens,
+    "nnsight": _load_nnsight,
+    "tiny": _load_tiny,
+}
+"""What stands before a colon in a model's name: a backend, or `tiny`."""
 
 
 def _load_named(source: str, name: str, options: LoadOptions) -> HooksModel:

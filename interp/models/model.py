@@ -44,6 +44,10 @@ class Recorded:
     prompt: Float[Tensor, "pos d_model"]
     new: Float[Tensor, "step d_model"]
 
+    def first(self, n_new: int) -> Recorded:
+        """The same with at most `n_new` new tokens."""
+        return Recorded(self.prompt, self.new[:n_new])
+
 
 @dataclass(frozen=True)
 class Completion:

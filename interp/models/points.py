@@ -61,6 +61,16 @@ def hooked_points(
         edits.end_pass()
 
 
+@contextmanager
+def leaf_output(module: nn.Module) -> Generator[None]:
+    """Makes a module's output a leaf that asks for gradients, for as long as the block runs."""
+    handle = module.register_forward_hook(lambda _module, _args, output: output.detach().requires_grad_())
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
 def _scale_in_hooks(block: nn.Module, layout: Layout, name: str, stack: ExitStack) -> None:
     """Moves a block's multiplication of both contributions into hooks, where the result can be reached.
 

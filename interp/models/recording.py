@@ -49,15 +49,13 @@ class Recorder:
 
     def prompt(self, seen: Mapping[Site, Float[Tensor, "batch pos d_model"]]) -> None:
         """Takes in the pass over the prompts, padding on the left."""
-        for site in self._recording.sites:
-            kept = seen[site].to(self._recording.device) if self._recording.device else seen[site]
+        for site, kept in kept_on(seen, self._recording.device).items():
             for row, n in enumerate(self._n_prompt):
                 self._prompts[row][site] = kept[row, kept.shape[1] - n :]
 
     def step(self, seen: Mapping[Site, Float[Tensor, "batch 1 d_model"]]) -> None:
         """Takes in one step of the rows that are left."""
-        for site in self._recording.sites:
-            kept = seen[site].to(self._recording.device) if self._recording.device else seen[site]
+        for site, kept in kept_on(seen, self._recording.device).items():
             for place, row in enumerate(self._alive):
                 self._steps[row][site].append(kept[place, -1])
 
@@ -71,6 +69,11 @@ class Recorder:
             {site: Recorded(prompt[site], _stacked(steps[site], prompt[site])) for site in prompt}
             for prompt, steps in zip(self._prompts, self._steps, strict=True)
         ]
+
+
+def kept_on(recorded: Mapping[Site, Tensor], device: str | None) -> Mapping[Site, Tensor]:
+    """Recorded tensors on a device; None leaves them where they are."""
+    return recorded if device is None else {site: tensor.to(device) for site, tensor in recorded.items()}
 
 
 def _stacked(steps: Sequence[Tensor], like: Tensor) -> Tensor:

@@ -9,19 +9,25 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from interp.models.hooks import HooksModel
+    from interp.models.checkpoint import Checkpoint
 
 
 @pytest.fixture(scope="session")
-def tiny_model() -> Callable[[str], HooksModel]:
-    """Gives a tiny model by architecture, the same object each time; no test may change it."""
+def tiny_model() -> Callable[[str], Checkpoint]:
+    """Gives a tiny model by name ("llama", "lens:llama"), the same each time; no test may change it."""
+    from interp.models.load import load
     from interp.models.tiny import tiny
 
-    return cache(tiny)
+    @cache
+    def make(name: str) -> Checkpoint:
+        backend, colon, architecture = name.rpartition(":")
+        return load(f"{backend}:tiny:{architecture}") if colon else tiny(name)
+
+    return make
 
 
 @pytest.fixture(scope="session")
-def smollm2() -> HooksModel:
+def smollm2() -> Checkpoint:
     """The embedded model."""
     from interp.models.load import load
 

@@ -307,7 +307,11 @@ def nnsight_model(model: Checkpoint, name: str, *, remote: bool = False) -> Nnsi
         name: The name to show.
         remote: Whether passes run on nnsight's server; the model then needs the name of a hub id.
     """
+    from transformers import GenerationConfig
+
     native = native_of(model)
+    # What generation does is said in each call; else the model's own settings, an end token first, fill in.
+    native._module.generation_config = GenerationConfig()
     if remote:
         native.repo_id = model.name
     return NnsightModel(**model.parts(name), native=native, remote=remote)

@@ -7,15 +7,15 @@ import itertools
 
 import pytest
 import torch
+from support import LLAMAS, NAMES
 
 from interp.errors import BadInput, BadWord, EditMisfired, Unsupported
 from interp.intervention import EDITABLE, Mean, Patch, Resample, Scale, Scope, silence
 from interp.models.model import Recorded
-from interp.models.tiny import ARCHITECTURES, tiny
+from interp.models.tiny import tiny
 from interp.procedure import Decoding, Procedure, Prompt, Request
 from interp.site import Point, Site
 
-NAMES = sorted(ARCHITECTURES)
 PROMPT = Prompt(system="Be brief.", answer_prefix="It is ")
 TEXT, TWIN, LONGER = "Is 3 < 8?", "Is 7 < 2?", "Which number is smaller, 3 or 8?"
 MLP = Site(1, Point.MLP_OUT)
@@ -83,11 +83,12 @@ def test_generation_records_what_a_pass_over_the_whole_answer_records(tiny_model
             torch.testing.assert_close(together, expected.activations[site][0], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", LLAMAS)
 @pytest.mark.parametrize("scope", list(Scope))
 @pytest.mark.parametrize(("word", "source"), [(Patch, TWIN), (Resample, LONGER), (Resample, "Hm")])
-def test_scope_and_alignment_decide_which_positions_are_replaced(tiny_model, word, source, scope):
+def test_scope_and_alignment_decide_which_positions_are_replaced(tiny_model, name, word, source, scope):
     """Against full passes in which a hook of our own replaces position by position."""
-    model = tiny_model("llama")
+    model = tiny_model(name)
     (there,) = model.generate([Request(source, ask(n=4))], record=[MLP])
     reference = {"ab": there.activations}
     (found,) = model.generate([Request(TEXT, ask(word(MLP, "ab", scope), n=8))], references=reference)
@@ -114,7 +115,7 @@ def test_scope_and_alignment_decide_which_positions_are_replaced(tiny_model, wor
     assert list(found.tokens) == expected
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma3", "opt", "qwen3_next"])
+@pytest.mark.parametrize("name", [*LLAMAS, "gemma3", "opt", "qwen3_next", "nnsight:gemma2"])
 def test_rows_that_replace_by_position_share_a_batch(tiny_model, name):
     model = tiny_model(name)
     sites = [MLP, Site(2, Point.ATTN_OUT)]
@@ -138,8 +139,9 @@ def test_rows_that_replace_by_position_share_a_batch(tiny_model, name):
     assert len({completion.text for completion in together[:5]}) > 1
 
 
-def test_a_reference_that_does_not_fit_is_refused(tiny_model):
-    model = tiny_model("llama")
+@pytest.mark.parametrize("name", LLAMAS)
+def test_a_reference_that_does_not_fit_is_refused(tiny_model, name):
+    model = tiny_model(name)
     tokens = tokens_of(model, TEXT)
     vector, recorded = torch.zeros(model.d_model), torch.zeros(3, model.d_model)
     for edit, value, says in (
@@ -229,6 +231,13 @@ def test_silencing_every_expert_silences_the_mlp(tiny_model):
     assert torch.equal(every, model.forward(tokens, interventions=[silence(1)]).logits)
 
 
+@pytest.mark.parametrize("backend", ["lens", "nnsight"])
+def test_other_backends_refuse_single_experts_and_say_what_to_load(tiny_model, backend):
+    model = tiny_model(f"{backend}:mixtral")
+    with pytest.raises(Unsupported, match=r"one expert, L1\.mlp_out\.expert0\. Load hooks:tiny:mixtral"):
+        list(model.generate([Request(TEXT, ask(silence(1, expert=0)))]))
+
+
 def test_experts_that_are_not_there_are_named(tiny_model):
     with pytest.raises(Unsupported, match=r"experts 0 to 3.*L1\.mlp_out\.expert4"):
         tiny_model("mixtral").forward([1], interventions=[silence(1, expert=4)])
@@ -264,8 +273,9 @@ def test_an_edit_that_does_not_fire_once_a_pass_is_an_error(n_calls):
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.module.modules())
 
 
-def test_recorded_tensors_go_to_the_device_asked_for(tiny_model):
-    model = tiny_model("llama")
+@pytest.mark.parametrize("name", LLAMAS)
+def test_recorded_tensors_go_to_the_device_asked_for(tiny_model, name):
+    model = tiny_model(name)
     (completion,) = model.generate([Request(TEXT, ask())], record=[MLP], record_on="meta")
     assert {completion.activations[MLP].prompt.device.type, completion.activations[MLP].new.device.type} == {
         "meta"
@@ -279,8 +289,9 @@ def test_a_site_to_record_is_checked_before_anything_runs(tiny_model):
         list(tiny_model("llama").generate([Request(TEXT, ask())], record=[Site(4, Point.MLP_OUT)]))
 
 
-def test_an_answer_of_one_token_records_no_new_one(tiny_model):
-    model = tiny_model("llama")
+@pytest.mark.parametrize("name", LLAMAS)
+def test_an_answer_of_one_token_records_no_new_one(tiny_model, name):
+    model = tiny_model(name)
     for n in (1, 2):
         (completion,) = model.generate([Request(TEXT, ask(n=n))], record=[MLP])
         assert completion.activations[MLP].new.shape == (n - 1, model.d_model)

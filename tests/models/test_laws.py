@@ -1,4 +1,7 @@
-"""Laws that every architecture's reads, edits and generation obey, against independent oracles."""
+"""Laws that reads, edits and generation obey on every architecture and backend, against independent oracles.
+
+Where a law is not tested stands in `support.NOT_TESTED`, with the reason.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,19 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import LLAMAS, NAMES, NOT_TESTED, REFUSED, running
 
 from interp.errors import BadInput, BadLogits, QuestionTooLong, Unsupported
 from interp.intervention import Mean, Scale, Scope, silence
-from interp.models.layout import LAYOUTS
+from interp.models.checkpoint import Checkpoint
+from interp.models.layout import LAYOUTS, blocks_of
+from interp.models.lens import LensModel
+from interp.models.load import load
 from interp.models.tiny import ARCHITECTURES, tiny
 from interp.procedure import Decoding, Procedure, Prompt, Request
 from interp.site import Point, Site
 
-NAMES = sorted(ARCHITECTURES)
-PARALLEL = ("cohere2", "falcon", "falcon_grouped", "gpt_neox", "gptj")
+PARALLEL = ("cohere2", "falcon", "falcon_grouped", "gpt_neox", "gptj", "lens:gpt_neox", "nnsight:gpt_neox")
 TEXTS = (
     "Hi?",
     "Which number is smaller, 3 or 8?",
@@ -35,6 +41,22 @@ def plain_logits(module: torch.nn.Module, tokens: tuple[int, ...]) -> torch.Tens
     ids = torch.tensor([tokens])
     with torch.no_grad():
         return module(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+
+
+def untouched_logits(model: Checkpoint, tokens: tuple[int, ...]) -> torch.Tensor:
+    """What the backend's own model gives when nothing of ours is on it."""
+    if not isinstance(model, LensModel):
+        return plain_logits(model.module, tokens)
+    with torch.no_grad():
+        return model.bridge.forward(torch.tensor([tokens]), return_type="logits")
+
+
+def assert_same(model: Checkpoint, found: torch.Tensor, expected: torch.Tensor) -> None:
+    """Bitwise; but TransformerLens attends in another way than the transformers model that is the oracle."""
+    if isinstance(model, LensModel):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    else:
+        assert torch.equal(found, expected)
 
 
 def zeroed(model, layer: int, path: str) -> torch.nn.Module:
@@ -58,6 +80,21 @@ def greedy_alone(module: torch.nn.Module, tokens: tuple[int, ...], n: int, end: 
     return new
 
 
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+@pytest.mark.parametrize("backend", ["lens", "nnsight"])
+def test_a_backend_loads_an_architecture_or_refuses_it_with_the_reason(backend, name):
+    says = REFUSED.get((backend, name))
+    if says is None:
+        load(f"{backend}:tiny:{name}")  # the load checks hold
+        return
+    with pytest.raises(Unsupported, match=rf"{says}.*hooks:tiny:{name}"):
+        load(f"{backend}:tiny:{name}")
+
+
+def test_every_exception_has_a_reason():
+    assert all(len(reason.split()) >= 4 for reason in (*NOT_TESTED.values(), *REFUSED.values()))
+
+
 def test_every_row_of_the_layout_has_a_tiny_model():
     assert {model_type for model_type, _ in ARCHITECTURES.values()} == set(LAYOUTS)
 
@@ -66,7 +103,7 @@ def test_every_row_of_the_layout_has_a_tiny_model():
 def test_forward_is_bitwise_the_untouched_model(tiny_model, name):
     model = tiny_model(name)
     tokens = model.render(TEXTS[1], PROMPT).tokens
-    expected = plain_logits(model.module, tokens)
+    expected = untouched_logits(model, tokens)
     points = [p for p in Point if not (model.layout.parallel and p is Point.RESID_MID)]
     everything = [Site(layer, point) for layer in range(model.n_layers) for point in points]
     assert torch.equal(model.forward(tokens).logits, expected)
@@ -98,7 +135,7 @@ def test_silencing_equals_zeroed_weights(tiny_model, name, layer):
     oracle = zeroed(model, layer, model.layout.mlp_out)
     tokens = model.render(TEXTS[1], PROMPT).tokens
     found = model.forward(tokens, interventions=[silence(layer)]).logits
-    assert torch.equal(found, plain_logits(oracle, tokens))
+    assert_same(model, found, plain_logits(oracle, tokens))
     (completion,) = model.generate([Request(TEXTS[1], ask(silence(layer)))])
     assert list(completion.tokens) == greedy_alone(oracle, tokens, 6, model.end_tokens)
 
@@ -151,10 +188,11 @@ def test_a_mixed_batch_equals_each_request_alone(tiny_model, name):
         assert completion == alone
 
 
+@pytest.mark.parametrize("name", LLAMAS)
 @pytest.mark.parametrize("scope", list(Scope))
-def test_scope_decides_which_positions_are_edited(tiny_model, scope):
+def test_scope_decides_which_positions_are_edited(tiny_model, name, scope):
     """Against full passes that edit by position: the prompt's, or those decoded so far."""
-    model = tiny_model("llama")
+    model = tiny_model(name)
     tokens = model.render(TEXTS[1], PROMPT).tokens
     (completion,) = model.generate([Request(TEXTS[1], ask(silence(1, scope), n=8))])
     mlp = model.blocks[1].get_submodule("mlp")
@@ -176,8 +214,9 @@ def test_scope_decides_which_positions_are_edited(tiny_model, scope):
     assert list(completion.tokens) == new
 
 
-def test_the_order_of_writing_edits_does_not_matter(tiny_model):
-    model = tiny_model("llama")
+@pytest.mark.parametrize("name", LLAMAS)
+def test_the_order_of_writing_edits_does_not_matter(tiny_model, name):
+    model = tiny_model(name)
     tokens = model.render(TEXTS[0], PROMPT).tokens
     edits = [silence(1), Scale(Site(2, Point.MLP_OUT), 0.3), Scale(Site(2, Point.MLP_OUT), 0.7)]
     logits = [model.forward(tokens, interventions=order).logits for order in itertools.permutations(edits)]
@@ -186,8 +225,9 @@ def test_the_order_of_writing_edits_does_not_matter(tiny_model):
     assert len(keys) == 1
 
 
-def test_edits_whose_order_would_matter_are_refused(tiny_model):
-    model = tiny_model("llama")
+@pytest.mark.parametrize("name", LLAMAS)
+def test_edits_whose_order_would_matter_are_refused(tiny_model, name):
+    model = tiny_model(name)
     site = Site(1, Point.MLP_OUT)
     mean = {"ab": {site: torch.zeros(model.d_model)}}
     with pytest.raises(BadInput, match="depends on their order"):
@@ -206,7 +246,8 @@ def test_tokens_that_the_vocabulary_lacks_are_refused(tiny_model, tokens, says):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_model_is_as_it_was_after_success_and_after_an_exception(name):
-    model = tiny(name)
+    model = tiny(name) if ":" not in name else load(name.replace(":", ":tiny:"))
+    hooks = hooks_on(running(model))
     before = {key: value.clone() for key, value in model.module.state_dict().items()}
     tokens = model.render(TEXTS[0], PROMPT).tokens
     plain = model.forward(tokens).logits
@@ -217,23 +258,30 @@ def test_the_model_is_as_it_was_after_success_and_after_an_exception(name):
     def explode(*_):
         raise RuntimeError("inside")
 
-    handle = model.blocks[2].register_forward_hook(explode)
-    with pytest.raises(RuntimeError, match="inside"):
+    handle = blocks_of(running(model), model.layout)[2].register_forward_hook(explode)
+    with pytest.raises(Exception, match="inside"):
         list(model.generate([Request(TEXTS[0], ask(silence(1)))]))
     handle.remove()
     after = model.module.state_dict()
     assert all(torch.equal(before[key], after[key]) for key in before)
-    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.module.modules())
+    assert hooks_on(running(model)) == hooks
     assert torch.equal(model.forward(tokens).logits, plain)
 
 
-def test_a_users_own_hook_survives(tiny_model):
-    model = tiny_model("llama")
+def hooks_on(module: torch.nn.Module) -> list[tuple[int, int]]:
+    """How many hooks are on each module."""
+    return [(len(m._forward_hooks), len(m._forward_pre_hooks)) for m in module.modules()]
+
+
+@pytest.mark.parametrize("name", LLAMAS)
+def test_a_users_own_hook_survives(tiny_model, name):
+    model = tiny_model(name)
     calls: list[int] = []
-    handle = model.blocks[1].register_forward_hook(lambda *_: calls.append(1))
+    module = running(model)
+    handle = blocks_of(module, model.layout)[1].register_forward_hook(lambda *_: calls.append(1))
     model.forward([1, 2, 3], interventions=[silence(1)])
     n_calls = len(calls)
-    model.module(input_ids=torch.tensor([[1, 2]]))
+    module(input_ids=torch.tensor([[1, 2]]))
     handle.remove()
     assert n_calls == 1
     assert len(calls) == 2
@@ -296,8 +344,9 @@ def test_a_contribution_is_what_is_added_after_a_blocks_own_multiplier(tiny_mode
     torch.testing.assert_close(found.activations[after], found.activations[mid] + mean)
 
 
-def test_a_missing_layer_is_named(tiny_model):
-    model = tiny_model("llama")
+@pytest.mark.parametrize("name", LLAMAS)
+def test_a_missing_layer_is_named(tiny_model, name):
+    model = tiny_model(name)
     with pytest.raises(Unsupported, match=r"layers 0 to 3.*L4\.mlp_out"):
         model.check_procedure(["x"], ask(silence(4)))
     with pytest.raises(Unsupported, match=r"L4\.mlp_out"):
@@ -309,8 +358,9 @@ def test_the_context_is_the_configs(tiny_model, name):
     assert tiny_model(name).n_context == 512
 
 
-def test_a_question_longer_than_the_context_is_refused_before_anything_runs(tiny_model):
-    model = tiny_model("llama")
+@pytest.mark.parametrize("name", LLAMAS)
+def test_a_question_longer_than_the_context_is_refused_before_anything_runs(tiny_model, name):
+    model = tiny_model(name)
     with pytest.raises(QuestionTooLong, match=r"needs \d+ tokens .* at most 512"):
         model.check_procedure(["short", "x" * 600], ask())
     with pytest.raises(QuestionTooLong):
@@ -343,8 +393,9 @@ def test_results_do_not_depend_on_batch_size(tiny_model, texts, cuts, layers):
     assert whole == parts
 
 
-def test_stop_strings_cut_the_answer_and_end_it(tiny_model):
-    model = tiny_model("llama")
+@pytest.mark.parametrize("name", LLAMAS)
+def test_stop_strings_cut_the_answer_and_end_it(tiny_model, name):
+    model = tiny_model(name)
     (free,) = model.generate([Request(TEXTS[1], ask(n=12))])
     stop = free.text[4]
     (cut,) = model.generate([Request(TEXTS[1], ask(n=12, stop=(stop,)))])
@@ -354,8 +405,9 @@ def test_stop_strings_cut_the_answer_and_end_it(tiny_model):
     assert cut.tokens == free.tokens[: len(cut.tokens)]
 
 
-def test_cost_is_counted_as_the_request_would_cost_alone(tiny_model):
-    model = tiny_model("llama")
+@pytest.mark.parametrize("name", LLAMAS)
+def test_cost_is_counted_as_the_request_would_cost_alone(tiny_model, name):
+    model = tiny_model(name)
     first, second = model.generate([Request(TEXTS[0], ask(n=3)), Request(TEXTS[2], ask(n=7))])
     for completion in (first, second):
         assert completion.n_layer_tokens == 4 * (len(completion.prompt.tokens) + len(completion.tokens) - 1)

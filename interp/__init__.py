@@ -23,11 +23,13 @@ from interp.errors import InterpError
 from interp.intervention import Mean, Patch, Resample, Scale, Scope, parse_intervention, silence
 from interp.procedure import Decoding, Procedure, Prompt, Request, Template
 from interp.question import Attempt, FailureSet, Kind, Outcome, Question, Reason, Verdict
+from interp.route import Route
 from interp.site import Point, Site
 
 if TYPE_CHECKING:
     from interp.jobs import LocalizePlan, localize
     from interp.localized import LocalizeRun
+    from interp.models.export import export
     from interp.models.load import LoadOptions, load
     from interp.tasks.load import load_task
 
@@ -50,11 +52,13 @@ __all__ = [
     "Reason",
     "Request",
     "Resample",
+    "Route",
     "Scale",
     "Scope",
     "Site",
     "Template",
     "Verdict",
+    "export",
     "load",
     "load_task",
     "localize",
@@ -66,6 +70,7 @@ _LAZY = {
     "LoadOptions": "interp.models.load",
     "LocalizePlan": "interp.jobs",
     "LocalizeRun": "interp.localized",
+    "export": "interp.models.export",
     "load": "interp.models.load",
     "load_task": "interp.tasks.load",
     "localize": "interp.jobs",

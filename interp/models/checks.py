@@ -41,10 +41,10 @@ def verify(model: Checkpoint) -> dict[str, float]:
     if failed:
         numbers = ", ".join(f"{name} {error:.2g}" for name, error in failed.items())
         raise LoadRefused(
-            f"{model.name} failed a load check (relative error above {_limit(model):g}): {numbers}. Checks: "
-            "additivity (contributions sum to the residual stream), head and readout (the last stream gives "
-            "the logits), cache (cached = uncached generation of a left-padded pair). Its numbers could not "
-            "be trusted; the row of its architecture in interp/models/layout.py, or the versions of torch "
+            f"{model.name} failed a load check (relative error above {limit_of(model):g}): {numbers}. "
+            "Checks: additivity (contributions sum to the residual stream), head and readout (the last "
+            "stream gives the logits), cache (cached = uncached generation of a left-padded pair). Its numbers "
+            "could not be trusted; the row of its architecture in interp/models/layout.py, or the versions of torch "
             "and transformers, is wrong."
         )
     return errors
@@ -52,7 +52,7 @@ def verify(model: Checkpoint) -> dict[str, float]:
 
 def measure(model: Checkpoint) -> dict[str, float]:
     """The relative error of each load check: `additivity`, `head`, `readout`, `cache`."""
-    tokens = model.render(TEXTS[0], _prompt(model)).tokens
+    tokens = model.render(TEXTS[0], usable_prompt(model)).tokens
     points = [p for p in Point if not (model.layout.parallel and p is Point.RESID_MID)]
     sites = [Site(layer, point) for layer in range(model.n_layers) for point in points]
     seen = model.forward(tokens, record=sites)
@@ -65,14 +65,15 @@ def measure(model: Checkpoint) -> dict[str, float]:
 
 def failures(model: Checkpoint, errors: Mapping[str, float]) -> dict[str, float]:
     """The errors that are too large for the model's dtype, or not a number."""
-    return {name: error for name, error in errors.items() if not error <= _limit(model)}
+    return {name: error for name, error in errors.items() if not error <= limit_of(model)}
 
 
-def _limit(model: Checkpoint) -> float:
+def limit_of(model: Checkpoint) -> float:
+    """Largest relative error that passes in a model's dtype."""
     return TOLERANCE.get(next(model.module.parameters()).dtype, 5e-2)
 
 
-def _prompt(model: Checkpoint) -> Prompt:
+def usable_prompt(model: Checkpoint) -> Prompt:
     """A chat prompt if the tokenizer can make one: a broken template is in the way of chat prompts only."""
     try:
         model.render(TEXTS[0], Prompt())
@@ -81,7 +82,8 @@ def _prompt(model: Checkpoint) -> Prompt:
     return Prompt()
 
 
-def _relative(found: Tensor, expected: Tensor) -> float:
+def relative(found: Tensor, expected: Tensor) -> float:
+    """Largest difference, relative to the largest value expected."""
     difference = (found.float() - expected.float()).abs().max()
     return float(difference / expected.float().abs().max().clamp(min=1e-9))
 
@@ -94,10 +96,10 @@ def _additivity(model: Checkpoint, seen: Forward) -> float:
         if len({tensor.shape for tensor in at.values()}) > 1:
             return float("inf")  # shapes that only broadcast: an edit would reach the wrong rows
         total = at[Point.RESID_PRE] + at[Point.ATTN_OUT] + at[Point.MLP_OUT]
-        worst = max(worst, _relative(total, at[Point.RESID_POST]))
+        worst = max(worst, relative(total, at[Point.RESID_POST]))
         if Point.RESID_MID in at:
             mid = at[Point.RESID_PRE] + at[Point.ATTN_OUT]
-            worst = max(worst, _relative(mid, at[Point.RESID_MID]))
+            worst = max(worst, relative(mid, at[Point.RESID_MID]))
     return worst
 
 
@@ -106,24 +108,24 @@ def _final(model: Checkpoint, seen: Forward) -> dict[str, float]:
     last = Site(model.n_layers - 1, Point.RESID_POST)
     resid, logits = seen.activations[last][0, -1], seen.logits[0, -1]
     with torch.no_grad():
-        head = _relative(model.head(resid), logits)
+        head = relative(model.head(resid), logits)
         pair = [int(logits.argmax()), int(logits.argmin())]
         norm = model.module.get_submodule(model.layout.final_norm)
         bias = getattr(norm, "bias", None)  # no block writes it
         written = norm(resid) if bias is None else norm(resid) - bias
         unembed: Any = model.module.get_submodule(model.layout.head)
         expected = unembed.weight[pair] @ written * model.logit_scale
-        readout = _relative(model.readout(resid, pair) @ resid, expected)
+        readout = relative(model.readout(resid, pair) @ resid, expected)
     return {"head": head, "readout": readout}
 
 
 def _cached_against_uncached(model: Checkpoint) -> float:
     """Difference of next-token logits: a left-padded pair with a cache, against each alone without one."""
-    prompts = [model.render(text, _prompt(model)).tokens for text in TEXTS]
+    prompts = [model.render(text, usable_prompt(model)).tokens for text in TEXTS]
     steps = model.decoded_logits(prompts, N_NEW_TOKENS + 1)
     worst = 0.0
     for prompt, found in zip(prompts, steps, strict=True):
         chosen: list[int] = found[:-1].argmax(-1).tolist()
         alone = model.forward((*prompt, *chosen)).logits[0, len(prompt) - 1 :]
-        worst = max(worst, _relative(found, alone))
+        worst = max(worst, relative(found, alone))
     return worst

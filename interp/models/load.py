@@ -45,7 +45,7 @@ def load(name: str | Path, options: LoadOptions | None = None) -> Checkpoint:
 
     Args:
         name: `smollm2` (in a package), `tiny:llama` (random weights), a folder, a `.gguf` file, or a hub id
-            `owner/model`.
+            `owner/model`; with `lens:` or `nnsight:` before it, the same through that library.
         options: Dtype, device, and what is allowed.
 
     Raises:
@@ -57,21 +57,31 @@ def load(name: str | Path, options: LoadOptions | None = None) -> Checkpoint:
     """
     from interp.models.verified import verify_once
 
+    model = load_unchecked(name, options)
+    verify_once(model.here)
+    return model
+
+
+def load_unchecked(name: str | Path, options: LoadOptions | None = None) -> Checkpoint:
+    """Loads a model as `load` does, without the load checks: to examine one that fails them.
+
+    Raises:
+        BadInput: As `load`.
+        LoadRefused: The weights are pickled or incomplete, or transformers cannot load them.
+        UnknownName: As `load`.
+        Unsupported: As `load`.
+    """
     name, options = str(name), options or LoadOptions()
     if options.dtype not in DTYPES:
         raise BadInput(f"There is no dtype {options.dtype!r}. Use one of: {', '.join(DTYPES)}.")
     if options.device is not None:
         _check_device(options.device)
-    prefix, _, rest = name.partition(":")
-    if options.remote and prefix != "nnsight":
+    backend, _, rest = name.partition(":")
+    if options.remote and backend != "nnsight":
         raise BadInput(f"Only the nnsight backend runs remotely. Load nnsight:{name}.")
-    model = (
-        PREFIXES[prefix](rest, name, options)
-        if rest and prefix in PREFIXES
-        else _load_named(name, name, options)
-    )
-    verify_once(model.here)
-    return model
+    if rest and backend in BACKENDS:
+        return BACKENDS[backend](_load_plain(rest, options), name, options)
+    return _load_plain(name, options)
 
 
 def model_names() -> list[str]:
@@ -81,26 +91,34 @@ def model_names() -> list[str]:
     return [*EMBEDDED, *(f"tiny:{name}" for name in ARCHITECTURES)]
 
 
-def _load_hooks(rest: str, _name: str, options: LoadOptions) -> HooksModel:
-    return _load_plain(rest, rest, options)
+def _as_hooks(model: HooksModel, _name: str, _options: LoadOptions) -> Checkpoint:
+    return model
 
 
-def _load_lens(rest: str, name: str, options: LoadOptions) -> Checkpoint:
+def _as_lens(model: HooksModel, name: str, _options: LoadOptions) -> Checkpoint:
     from interp.models.lens import lens_model
 
-    return lens_model(_load_plain(rest, rest, options), name)
+    return lens_model(model, name)
 
 
-def _load_nnsight(rest: str, name: str, options: LoadOptions) -> Checkpoint:
+def _as_nnsight(model: HooksModel, name: str, options: LoadOptions) -> Checkpoint:
     from interp.models.nnsight import nnsight_model
 
-    return nnsight_model(_load_plain(rest, rest, options), name, remote=options.remote)
+    return nnsight_model(model, name, remote=options.remote)
 
 
-def _load_plain(source: str, name: str, options: LoadOptions) -> HooksModel:
+BACKENDS: dict[str, Callable[[HooksModel, str, LoadOptions], Checkpoint]] = {
+    "hooks": _as_hooks,
+    "lens": _as_lens,
+    "nnsight": _as_nnsight,
+}
+"""What may stand before a model's name and a colon: how a loaded model is read and edited."""
+
+
+def _load_plain(name: str, options: LoadOptions) -> HooksModel:
     """A model of the reference backend: a tiny one, or one that has files."""
-    kind, _, rest = source.partition(":")
-    return _load_tiny(rest, name, options) if rest and kind == "tiny" else _load_named(source, name, options)
+    kind, _, rest = name.partition(":")
+    return _load_tiny(rest, name, options) if rest and kind == "tiny" else _load_named(name, options)
 
 
 def _load_tiny(rest: str, name: str, options: LoadOptions) -> HooksModel:
@@ -114,19 +132,10 @@ def _load_tiny(rest: str, name: str, options: LoadOptions) -> HooksModel:
     return wrap(module, model.tokenizer, name=name)
 
 
-PREFIXES: dict[str, Callable[[str, str, LoadOptions], Checkpoint]] = {
-    "hooks": _load_hooks,
-    "lens": _load_lens,
-    "nnsight": _load_nnsight,
-    "tiny": _load_tiny,
-}
-"""What stands before a colon in a model's name: a backend, or `tiny`."""
-
-
-def _load_named(source: str, name: str, options: LoadOptions) -> HooksModel:
+def _load_named(name: str, options: LoadOptions) -> HooksModel:
     from interp.models.fit import fitted
 
-    folder = locate(source, download=options.download, allow_pickle=options.allow_pickle)
+    folder = locate(name, download=options.download, allow_pickle=options.allow_pickle)
     module, tokenizer = _from_folder(folder, options)
     hashes = hashes_of(folder)
     if is_unknown(module):

@@ -9,7 +9,7 @@ import io
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +20,7 @@ from interp.errors import BadInput, InterpError
 
 if TYPE_CHECKING:
     from interp.localized import LocalizeRun
+    from interp.models.checks import Check
     from interp.tasks.task import Task
 
 
@@ -33,6 +34,12 @@ class _Interruptible(TyperGroup):
             print(f"\ninterp: stopped. Nothing is lost; to go on: {_again()}", file=sys.stderr)
             raise SystemExit(130) from None
 
+
+Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; a GPU if there is one")]
+Download = Annotated[bool, typer.Option(help="allow fetching the model from the hub")]
+AllowPickle = Annotated[bool, typer.Option(help="accept pickled weights, which can run code")]
+TrustRemoteCode = Annotated[bool, typer.Option(help="run code that comes with the model")]
 
 app = typer.Typer(
     cls=_Interruptible,
@@ -74,11 +81,12 @@ def localize(
     examples: Annotated[Path | None, typer.Option(help="question file with few-shot examples")] = None,
     template: Annotated[str | None, typer.Option(help="chat or plain")] = None,
     max_new_tokens: Annotated[int | None, typer.Option(help="longest answer in tokens")] = None,
-    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16")] = "float32",
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; a GPU if there is one")] = None,
-    download: Annotated[bool, typer.Option(help="allow fetching the model from the hub")] = False,
-    allow_pickle: Annotated[bool, typer.Option(help="accept pickled weights, which can run code")] = False,
-    trust_remote_code: Annotated[bool, typer.Option(help="run code that comes with the model")] = False,
+    dtype: Dtype = "float32",
+    device: Device = None,
+    download: Download = False,
+    allow_pickle: AllowPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    remote: Annotated[bool, typer.Option(help="run on nnsight's server; nnsight: models only")] = False,
 ) -> None:
     """Find the MLP block whose silencing repairs what MODEL gets wrong."""
     from interp.intervention import Scope
@@ -101,11 +109,88 @@ def localize(
     if max_new_tokens is not None:
         asked = replace(asked, decoding=replace(asked.decoding, max_new_tokens=max_new_tokens))
     print(f"Loading {model} ...", file=sys.stderr)
-    options = LoadOptions(dtype, device, download, allow_pickle, trust_remote_code)
+    options = LoadOptions(dtype, device, download, allow_pickle, trust_remote_code, remote)
     loaded = load(model, options)
     with watch() as watcher:
         run = run_localize(loaded, asked, out=out, plan=plan, watcher=watcher)
     _print_localization(run)
+
+
+@app.command()
+def doctor(
+    model: Annotated[str, typer.Argument(help="a model, without a backend before it")],
+    backends: Annotated[bool, typer.Option(help="compare with TransformerLens and nnsight")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a check")] = False,
+    dtype: Dtype = "float32",
+    device: Device = None,
+    download: Download = False,
+    allow_pickle: AllowPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+) -> None:
+    """Examine MODEL: one page of checks to paste into an issue. Exit code 1 if one fails."""
+    from interp.errors import ModelError
+    from interp.models.checks import Check as Found
+    from interp.models.doctor import examine
+    from interp.models.hooks import HooksModel
+    from interp.models.load import LoadOptions, load_unchecked
+
+    options = LoadOptions(dtype, device, download, allow_pickle, trust_remote_code)
+    try:
+        loaded = load_unchecked(model, options)
+    except ModelError as error:
+        rows = (Found("loads", False, str(error)),)
+    else:
+        if type(loaded) is not HooksModel:
+            raise BadInput(f"The doctor compares the backends itself: name {model.partition(':')[2]!r}.")
+        rows = examine(loaded, backends=("lens", "nnsight") if backends else ())
+    for row in rows:
+        print(json.dumps(asdict(row), ensure_ascii=False) if as_json else _checked_line(row))
+    n_failed = sum(row.passed is False for row in rows)
+    n_passed = sum(row.passed is True for row in rows)
+    print(f"\n{n_passed} checks passed, {n_failed} failed.", file=sys.stderr if as_json else sys.stdout)
+    if n_failed:
+        raise typer.Exit(1)
+
+
+def _checked_line(row: Check) -> str:
+    sign = {True: "ok", False: "FAIL", None: ""}[row.passed]
+    advice = f"\n{' ' * 34}-> {row.advice}" if row.passed is False and row.advice else ""
+    return f"{sign:<5}{row.name:<29}{row.value}{advice}"
+
+
+@app.command()
+def export(
+    model: Annotated[str, typer.Argument(help="smollm2, tiny:llama, a folder, a .gguf file or a hub id")],
+    out: Annotated[Path, typer.Argument(help="the folder to write")],
+    silence: Annotated[
+        list[int] | None, typer.Option(help="an MLP block to silence; may be repeated")
+    ] = None,
+    edit: Annotated[list[str] | None, typer.Option(help="an edit, for instance 'L7.mlp_out*0.5'")] = None,
+    route: Annotated[str | None, typer.Option(help="order of the layers, for instance '0-11,8-29'")] = None,
+    run: Annotated[Path | None, typer.Option(help="the run that this comes from, for the card")] = None,
+    dtype: Dtype = "float32",
+    device: Device = None,
+    download: Download = False,
+    allow_pickle: AllowPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+) -> None:
+    """Write MODEL with its edits as an ordinary checkpoint, which transformers loads by itself."""
+    from interp.intervention import parse_intervention
+    from interp.intervention import silence as silenced
+    from interp.localized import LocalizeRun as Localized
+    from interp.models.export import export as write
+    from interp.models.load import LoadOptions, load
+    from interp.route import Route
+
+    interventions = [*map(silenced, silence or ()), *map(parse_intervention, edit or ())]
+    parsed = Route.parse(route) if route is not None else None
+    note = f"`{run}`: {Localized.read(run).localization.headline}" if run is not None else ""
+    print(f"Loading {model} ...", file=sys.stderr)
+    loaded = load(model, LoadOptions(dtype, device, download, allow_pickle, trust_remote_code))
+    folder = write(loaded, out, interventions=interventions, route=parsed, note=note)
+    print(f"Written and compared: {folder}")
+    print(f'model = transformers.AutoModelForCausalLM.from_pretrained("{folder}", dtype="auto")')
+    print(f'tokenizer = transformers.AutoTokenizer.from_pretrained("{folder}")')
 
 
 @app.command()

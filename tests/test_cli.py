@@ -365,3 +365,88 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="a bug") as caught:
         cli.main()
     assert caught.traceback[-1].name == "broken"
+
+
+# doctor and export
+
+
+def test_doctor_prints_a_page_and_its_exit_code_says_whether_a_check_failed(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = call("doctor", "tiny:llama", "--no-backends")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["model", "tiny:llama,", "fingerprint", lines[0].split()[-1]]
+    assert "\nok   additivity " in out
+    assert lines[-1] == "17 checks passed, 0 failed."
+    from interp.models import doctor
+
+    monkeypatch.setattr(doctor, "limit_of", lambda _model: -1.0)
+    code, out, _ = call("doctor", "tiny:llama", "--no-backends")
+    assert code == 1
+    assert "\nFAIL additivity " in out
+    assert "-> The row of the architecture" in out
+
+
+def test_doctor_speaks_json(call: Call) -> None:
+    code, out, err = call("doctor", "tiny:gpt2", "--no-backends", "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert {"name", "passed", "value", "advice"} == set(rows[0])
+    assert err.strip() == "17 checks passed, 0 failed."
+
+
+def test_doctor_reports_a_model_that_cannot_be_loaded(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    code, out, _ = call("doctor", tmp_path)
+    assert code == 1
+    assert out.startswith("FAIL loads ")
+    code, _, err = call("doctor", "lens:tiny:llama")
+    assert code == 2
+    assert "name 'tiny:llama'" in err
+    assert call("doctor", "tiny:nope")[0] == 2
+
+
+def test_export_writes_a_checkpoint_and_says_how_to_load_it(call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, said, _ = call(
+        "export", "tiny:llama", out, "--silence", "1", "--edit", "L2.mlp_out*0.5", "--route", "0-3,2"
+    )
+    assert code == 0
+    assert said.splitlines()[0] == f"Written and compared: {out}"
+    assert f'from_pretrained("{out}"' in said
+    card = (out / "README.md").read_text()
+    assert "`L1.mlp_out*0`, `L2.mlp_out*0.5`" in card
+    assert "`0-3,2`" in card
+    model = interp.models.load.load(out)
+    assert model.n_layers == 5
+
+
+def test_export_names_the_run_it_comes_from(call: Call, tmp_path: Path) -> None:
+    model, task = planted(1)
+    run = interp.jobs.localize(model, task, out=tmp_path / "run")
+    code, _, _ = call("export", "tiny:llama", tmp_path / "out", "--silence", "1", "--run", run.path)
+    assert code == 0
+    assert run.localization.headline in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "nothing to export"),
+        (("--silence", "9"), "layers 0 to 3"),
+        (("--edit", "L1.mlp_out*0@prompt"), "cannot be written into weights"),
+        (("--edit", "L1.nope*0"), "is not a site"),
+        (("--route", "0-9"), "names layer 4"),
+        (("--route", "3-0"), "goes down"),
+        (("--silence", "1", "--run", "nowhere"), "nowhere"),
+    ],
+)
+def test_export_refuses_in_one_line(
+    call: Call, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    code, _, err = call("export", "tiny:llama", tmp_path / "out", *arguments)
+    assert code == 2
+    assert says in err.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []

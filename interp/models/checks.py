@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from interp.errors import LoadRefused, Unsupported
+from interp.errors import InterpError, LoadRefused, Unsupported
 from interp.models.checkpoint import Checkpoint
 from interp.models.model import Forward
 from interp.procedure import Prompt, Template
@@ -16,6 +17,8 @@ from interp.site import Point, Site
 if TYPE_CHECKING:
     from torch import Tensor
 
+
+M = TypeVar("M", bound=Checkpoint)
 
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 """Largest difference that passes, relative to the largest value compared."""
@@ -43,9 +46,9 @@ def verify(model: Checkpoint) -> dict[str, float]:
         raise LoadRefused(
             f"{model.name} failed a load check (relative error above {limit_of(model):g}): {numbers}. "
             "Checks: additivity (contributions sum to the residual stream), head and readout (the last "
-            "stream gives the logits), cache (cached = uncached generation of a left-padded pair). Its numbers "
-            "could not be trusted; the row of its architecture in interp/models/layout.py, or the versions of torch "
-            "and transformers, is wrong."
+            "stream gives the logits), cache (cached = uncached generation of a left-padded pair). Its "
+            "numbers could not be trusted; the row of its architecture in interp/models/layout.py, or the "
+            f"versions of torch and transformers, is wrong. `interp doctor {model.name}` shows more."
         )
     return errors
 
@@ -129,3 +132,34 @@ def _cached_against_uncached(model: Checkpoint) -> float:
         alone = model.forward((*prompt, *chosen)).logits[0, len(prompt) - 1 :]
         worst = max(worst, relative(found, alone))
     return worst
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one check found.
+
+    Attributes:
+        name: What is checked.
+        passed: Whether it is as it should be; None where there is only something to know.
+        value: What was found, on one line.
+        advice: What to do if it failed.
+    """
+
+    name: str
+    passed: bool | None
+    value: str
+    advice: str = ""
+
+
+def guarded(groups: Iterable[Callable[[M], Iterable[Check]]], model: M) -> list[Check]:
+    """What groups of checks find; one that breaks down ends as a failed row, and the next goes on."""
+    rows: list[Check] = []
+    for group in groups:
+        try:
+            rows.extend(group(model))
+        except Exception as error:  # whatever a broken model does is a finding
+            name = group.__name__.strip("_").replace("_", " ")
+            kind = "" if isinstance(error, InterpError) else f"{type(error).__name__}: "
+            found = f"{kind}{' '.join(str(error).split())[:300]}"
+            rows.append(Check(name, False, found, "The check itself broke down."))
+    return rows

@@ -181,5 +181,5 @@ def _card(
         edits=edits,
         route=f"`{route}`" if route else "as it was",
         note=f"| run | {note} |\n" if note else "",
-        error=max(error, 1e-9),
+        error=error,
     )

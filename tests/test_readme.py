@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text()
 def test_the_python_examples_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
@@ -22,6 +22,7 @@ def test_the_python_examples_run(tmp_path, monkeypatch, capsys):
     assert "retention" in out
     assert "The block to silence is MLP 14" in out
     assert "MLP 14 silenced: 3" in out
+    assert "MLP 14 patched" in out
     assert (tmp_path / "runs/readme/index.html").is_file()
 
 
@@ -36,11 +37,3 @@ def test_links_to_files_are_not_broken():
 def test_the_commands_are_targets_of_the_makefile(target):
     assert f"make {target}" in README
     assert f"\n{target}:" in (ROOT / "Makefile").read_text()
-
-
-def test_the_architectures_named_are_the_rows_of_the_table():
-    from interp.models.layout import LAYOUTS
-
-    (line,) = re.findall(r"Architectures so far: (.*?)\. Another", README)
-    named = {name.strip().replace(" (text)", "_text") for name in line.split(",")}
-    assert named == set(LAYOUTS)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import copy
 import itertools
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import LLAMAS, NAMES, NOT_TESTED, REFUSED, running
+from support import LLAMAS, NAMES, NOT_TESTED, REFUSED, running, table
 
 from interp.errors import BadInput, BadLogits, QuestionTooLong, Unsupported
 from interp.intervention import Mean, Scale, Scope, silence
@@ -89,6 +90,10 @@ def test_a_backend_loads_an_architecture_or_refuses_it_with_the_reason(backend, 
         return
     with pytest.raises(Unsupported, match=rf"{says}.*hooks:tiny:{name}"):
         load(f"{backend}:tiny:{name}")
+
+
+def test_the_table_in_the_readme_is_what_is_tested():
+    assert table() in (Path(__file__).parent.parent.parent / "README.md").read_text()
 
 
 def test_every_exception_has_a_reason():

@@ -378,7 +378,7 @@ def test_doctor_prints_a_page_and_its_exit_code_says_whether_a_check_failed(
     lines = out.splitlines()
     assert lines[0].split() == ["model", "tiny:llama,", "fingerprint", lines[0].split()[-1]]
     assert "\nok   additivity " in out
-    assert lines[-1] == "17 checks passed, 0 failed."
+    assert lines[-1] == "18 checks passed, 0 failed."
     from interp.models import doctor
 
     monkeypatch.setattr(doctor, "limit_of", lambda _model: -1.0)
@@ -393,7 +393,7 @@ def test_doctor_speaks_json(call: Call) -> None:
     rows = [json.loads(line) for line in out.splitlines()]
     assert code == 0
     assert {"name", "passed", "value", "advice"} == set(rows[0])
-    assert err.strip() == "17 checks passed, 0 failed."
+    assert err.strip() == "18 checks passed, 0 failed."
 
 
 def test_doctor_reports_a_model_that_cannot_be_loaded(call: Call, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def verify(model: Checkpoint) -> dict[str, float]:
     """Runs the load checks.
 
     Returns:
-        The relative error of each check: `additivity`, `head`, `readout`, `cache`.
+        The relative error of each check: `additivity`, `head`, `readout`, `logits`, `cache`.
 
     Raises:
         LoadRefused: A check failed; the message gives the numbers.
@@ -43,18 +43,20 @@ def verify(model: Checkpoint) -> dict[str, float]:
     failed = failures(model, errors)
     if failed:
         numbers = ", ".join(f"{name} {error:.2g}" for name, error in failed.items())
+        plain = model.name.removeprefix(f"{model.backend}:")
         raise LoadRefused(
             f"{model.name} failed a load check (relative error above {limit_of(model):g}): {numbers}. "
             "Checks: additivity (contributions sum to the residual stream), head and readout (the last "
-            "stream gives the logits), cache (cached = uncached generation of a left-padded pair). Its "
-            "numbers could not be trusted; the row of its architecture in interp/models/layout.py, or the "
-            f"versions of torch and transformers, is wrong. `interp doctor {model.name}` shows more."
+            "stream gives the logits), logits (those of plain transformers), cache (cached = uncached "
+            "generation of a left-padded pair). Its numbers could not be trusted; the row of its "
+            "architecture in interp/models/layout.py, the backend, or the versions of torch and "
+            f"transformers, is wrong. `interp doctor {plain}` shows more."
         )
     return errors
 
 
 def measure(model: Checkpoint) -> dict[str, float]:
-    """The relative error of each load check: `additivity`, `head`, `readout`, `cache`."""
+    """The relative error of each load check: `additivity`, `head`, `readout`, `logits`, `cache`."""
     tokens = model.render(TEXTS[0], usable_prompt(model)).tokens
     points = [p for p in Point if not (model.layout.parallel and p is Point.RESID_MID)]
     sites = [Site(layer, point) for layer in range(model.n_layers) for point in points]
@@ -62,6 +64,7 @@ def measure(model: Checkpoint) -> dict[str, float]:
     return {
         "additivity": _additivity(model, seen),
         **_final(model, seen),
+        "logits": relative(seen.logits, _plain_logits(model, tokens)),
         "cache": _cached_against_uncached(model),
     }
 
@@ -120,6 +123,13 @@ def _final(model: Checkpoint, seen: Forward) -> dict[str, float]:
         expected = unembed.weight[pair] @ written * model.logit_scale
         readout = relative(model.readout(resid, pair) @ resid, expected)
     return {"head": head, "readout": readout}
+
+
+def _plain_logits(model: Checkpoint, tokens: tuple[int, ...]) -> Tensor:
+    """What transformers gives for the same tokens, whatever the backend."""
+    ids = torch.tensor([tokens], device=model.device)
+    with torch.no_grad():
+        return model.module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
 
 
 def _cached_against_uncached(model: Checkpoint) -> float:

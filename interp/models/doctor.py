@@ -69,6 +69,7 @@ def _load_checks(model: HooksModel) -> Iterator[Check]:
     says = {
         "additivity": "contributions sum to the residual stream",
         "head": "the last stream gives the logits",
+        "logits": "those of plain transformers",
         "readout": "directions of the frozen final norm give the logits",
         "cache": "cached = uncached generation of a left-padded pair",
     }

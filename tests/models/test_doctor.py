@@ -17,7 +17,7 @@ from interp.models.tiny import tiny
 
 FACTS = {"model", "versions", "runs", "architecture", "size", "before a question", "padding side"}
 CHECKED = {
-    *("additivity", "head", "readout", "cache", "logits = transformers", "same again"),
+    *("additivity", "head", "readout", "logits", "cache", "logits = transformers", "same again"),
     *("tokens = transformers", "padding", "batch invariance", "silencing matters"),
     *("generation prompt", "system text", "beginning token, plain", "beginning token, chat"),
     *("control tokens in questions", "round trip", "end tokens"),

@@ -50,10 +50,8 @@ def main() -> None:
         print(f"| loading, checked the first time | {times} | once |")
         compare("loading, checked before", lambda: plain_load(folder), lambda: interp.load(folder))
     peaks = {who: float(in_child(who, folder)) for who in ("plain", "ours")}
-    print(
-        f"| peak memory of loading with the checks / size of the weights | {peaks['plain']:.2f} | {peaks['ours']:.2f} | "
-        f"{peaks['ours'] / peaks['plain']:.2f} | once |"
-    )
+    sizes = f"{peaks['plain']:.2f} | {peaks['ours']:.2f} | {peaks['ours'] / peaks['plain']:.2f}"
+    print(f"| peak memory of loading with the checks / size of the weights | {sizes} | once |")
 
 
 def compare(name: str, plain: Callable[[], object], ours: Callable[[], object]) -> None:

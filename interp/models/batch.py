@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.utils.hooks import RemovableHandle
 
-    from interp.models.checkpoint import Batch
+    from interp.models.decode import Batch
     from interp.models.hooks import HooksModel
     from interp.models.model import Recorded
     from interp.site import Site

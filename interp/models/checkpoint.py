@@ -12,12 +12,12 @@ import torch
 from torch import nn
 
 from interp.errors import BadInput, QuestionTooLong, Unsupported
-from interp.models.decode import Answer, Stepper, decode_greedy
-from interp.models.layout import Layout, Norm, blocks_of, n_experts_of
+from interp.models.decode import Answer, Batch, Stepper, decode_greedy
+from interp.models.layout import Layout, blocks_of, frozen_norm, n_experts_of
 from interp.models.model import Completion, Forward, Rendered
-from interp.models.recording import NOTHING, Recording
+from interp.models.recording import Recording
 from interp.models.render import render
-from interp.procedure import Decoding, Procedure, Prompt, Request
+from interp.procedure import Procedure, Prompt, Request
 from interp.site import Point, Site
 
 if TYPE_CHECKING:
@@ -30,25 +30,6 @@ if TYPE_CHECKING:
 
 MAX_BATCH = 256
 """Most requests of one `generate` call that run in one batch."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows that are decoded together.
-
-    Attributes:
-        prompts: Token ids of each row's prompt.
-        rows: Interventions of each row.
-        decodings: How each row is decoded.
-        references: Tensors that interventions name by key.
-        recording: What to record, in the prompt and in decoding.
-    """
-
-    prompts: Sequence[tuple[int, ...]]
-    rows: Sequence[Sequence[Intervention]]
-    decodings: Sequence[Decoding]
-    references: References | None = None
-    recording: Recording = NOTHING
 
 
 @dataclass(frozen=True)
@@ -96,11 +77,6 @@ class Checkpoint:
     def device(self) -> torch.device:
         """Where its inputs go."""
         return self.unembedding.weight.device
-
-    @property
-    def weight_like(self) -> Float[Tensor, ...]:
-        """A tensor with the dtype and device of its activations."""
-        return self.unembedding.weight
 
     @property
     def n_context(self) -> int:
@@ -246,14 +222,8 @@ class Checkpoint:
         self, resid: Float[Tensor, " d_model"], tokens: Sequence[int]
     ) -> Float[Tensor, "token d_model"]:
         """Directions of some tokens' logits, before a soft cap, with the final norm frozen at `resid`."""
-        norm: Any = self.module.get_submodule(self.layout.final_norm)
-        eps = next(float(getattr(norm, name)) for name in ("variance_epsilon", "eps") if hasattr(norm, name))
         rows = self.unembedding.weight[list(tokens)] * self.logit_scale
-        if self.layout.norm is Norm.LAYER:
-            directions = rows * norm.weight / (resid.var(correction=0) + eps).sqrt()
-            return directions - directions.mean(-1, keepdim=True)
-        weight = norm.weight + 1.0 if self.layout.norm is Norm.RMS_PLUS_ONE else norm.weight
-        return rows * weight * torch.rsqrt(resid.pow(2).mean() + eps)
+        return frozen_norm(self.module.get_submodule(self.layout.final_norm), self.layout.norm, rows, resid)
 
     def forward(
         self,

@@ -10,12 +10,35 @@ import torch
 
 from interp.errors import BadLogits
 from interp.models.model import Recorded
+from interp.models.recording import NOTHING, Recording
 from interp.procedure import Decoding
 from interp.site import Site
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
     from torch import Tensor
+
+    from interp.intervention import Intervention
+    from interp.models.model import References
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows that are decoded together.
+
+    Attributes:
+        prompts: Token ids of each row's prompt.
+        rows: Interventions of each row.
+        decodings: How each row is decoded.
+        references: Tensors that interventions name by key.
+        recording: What to record, in the prompt and in decoding.
+    """
+
+    prompts: Sequence[tuple[int, ...]]
+    rows: Sequence[Sequence[Intervention]]
+    decodings: Sequence[Decoding]
+    references: References | None = None
+    recording: Recording = NOTHING
 
 
 class Stepper(Protocol):

@@ -13,7 +13,8 @@ import torch
 
 from interp.intervention import Intervention, Scope
 from interp.models.batch import HookedBatch
-from interp.models.checkpoint import Batch, Checkpoint
+from interp.models.checkpoint import Checkpoint
+from interp.models.decode import Batch
 from interp.models.edits import RowEdits
 from interp.models.model import Forward
 from interp.models.points import hooked_points, leaf_output

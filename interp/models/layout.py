@@ -18,7 +18,8 @@ from interp.errors import Unsupported
 from interp.site import Point
 
 if TYPE_CHECKING:
-    from torch import nn
+    from jaxtyping import Float
+    from torch import Tensor, nn
 
 
 class Norm(StrEnum):
@@ -229,6 +230,29 @@ def module_path(block: nn.Module, layout: Layout, point: Point) -> str:
 def module_at(block: nn.Module, layout: Layout, point: Point) -> nn.Module:
     """The module that `module_path` names."""
     return block.get_submodule(module_path(block, layout, point))
+
+
+def frozen_norm(
+    norm: Any, kind: Norm, rows: Float[Tensor, "token d_model"], resid: Float[Tensor, " d_model"]
+) -> Float[Tensor, "token d_model"]:
+    """Directions that, dotted with a residual stream, give what rows dotted with its norm give.
+
+    Up to the norm's own bias, and in float32 inside: in half precision the square of a stream overflows.
+
+    Args:
+        norm: The module.
+        kind: How it normalises.
+        rows: What reads the normalised stream.
+        resid: The stream at which the norm's scale is frozen.
+    """
+    eps = next(float(getattr(norm, name)) for name in ("variance_epsilon", "eps") if hasattr(norm, name))
+    whole, weight = resid.float(), norm.weight.float()
+    if kind is Norm.LAYER:
+        directions = rows.float() * weight / (whole.var(correction=0) + eps).sqrt()
+        return (directions - directions.mean(-1, keepdim=True)).to(rows.dtype)
+    weight = weight + 1.0 if kind is Norm.RMS_PLUS_ONE else weight
+    scale = (whole.pow(2).mean() + eps).rsqrt()
+    return (rows.float() * weight * scale).to(rows.dtype)
 
 
 def n_experts_of(block: nn.Module, layout: Layout) -> int:

@@ -16,7 +16,8 @@ import torch
 
 from interp.errors import Unsupported
 from interp.intervention import EDITABLE, Intervention, Scope
-from interp.models.checkpoint import Batch, Checkpoint, shared_copy
+from interp.models.checkpoint import Checkpoint, shared_copy
+from interp.models.decode import Batch
 from interp.models.edits import RowEdits
 from interp.models.model import Forward, Recorded
 from interp.models.points import leaf_output

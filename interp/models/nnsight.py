@@ -11,8 +11,8 @@ import torch
 
 from interp.errors import InterpError, Unsupported
 from interp.intervention import EDITABLE, Intervention, Scope
-from interp.models.checkpoint import Batch, Checkpoint, shared_copy
-from interp.models.decode import Answer, append_token, check_finite
+from interp.models.checkpoint import Checkpoint, shared_copy
+from interp.models.decode import Answer, Batch, append_token, check_finite
 from interp.models.edits import RowEdits
 from interp.models.layout import module_path
 from interp.models.model import Forward

@@ -371,3 +371,12 @@ def test_the_embedded_model_is_what_it_says(smollm2):
     procedure = Procedure(Prompt("You answer questions.", (), "The answer is"), Decoding(8, ("\n",)))
     (completion,) = smollm2.generate([Request("What is the capital of France?", procedure)])
     assert completion.text == ": Paris."
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2"])
+def test_a_stream_whose_square_overflows_in_half_precision_is_read_right(name):
+    model = tiny(name)
+    with torch.no_grad():
+        model.module.get_submodule(model.layout.embedding).weight *= 400
+    model.module.half()
+    assert verify(model)["readout"] < 1e-2

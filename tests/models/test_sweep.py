@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from interp.intervention import Mean, Scale, Scope, silence
 from interp.models import batch
 from interp.models.batch import HookedBatch
-from interp.models.checkpoint import Batch
+from interp.models.decode import Batch
 from interp.models.sweep import common_prefix, plan_forks
 from interp.models.tiny import ARCHITECTURES
 from interp.procedure import Decoding, Procedure, Prompt, Request

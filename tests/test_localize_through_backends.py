@@ -18,7 +18,7 @@ from interp.tasks.task import Task
 FAMILIES = ("gemma2", "gpt2", "gpt_neox", "llama", "opt", "qwen3")
 BACKENDS = ("hooks", "lens", "nnsight")
 GUILTY = 2
-N_EACH = 12
+N_EACH = 8
 TEXTS = [f"Which word comes after {a}{b}?" for a in "abcdefghijkl" for b in "mnopqrstuvwxyz"]
 
 
@@ -32,7 +32,7 @@ class Echo(Task):
 
 def task_of(model) -> Task:
     """Questions in turn: one that is right as it is asked, one that is right once a block is silenced."""
-    prompt, decoding = Prompt(answer_prefix="It is "), Decoding(6)
+    prompt, decoding = Prompt(answer_prefix="It is "), Decoding(4)
     plain, silenced = (
         [
             c.text
@@ -72,7 +72,7 @@ def answers(run) -> list[tuple[str, int, str]]:
 
 def test_every_backend_ranks_the_blocks_of_smollm2_alike(tmp_path):
     task = load_task("comparison:ask=smaller,digits=1", n=24)
-    task = replace(task, decoding=replace(task.decoding, max_new_tokens=3))
+    task = replace(task, decoding=replace(task.decoding, max_new_tokens=2))
     plan = LocalizePlan(max_failures=3, max_successes=3)
     runs = {b: localize(load(f"{b}:smollm2"), task, out=tmp_path / b, plan=plan) for b in BACKENDS}
     for backend in BACKENDS[1:]:

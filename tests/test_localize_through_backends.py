@@ -72,7 +72,7 @@ def answers(run) -> list[tuple[str, int, str]]:
 
 def test_every_backend_ranks_the_blocks_of_smollm2_alike(tmp_path):
     task = load_task("comparison:ask=smaller,digits=1", n=24)
-    task = replace(task, decoding=replace(task.decoding, max_new_tokens=2))
+    task = replace(task, decoding=replace(task.decoding, max_new_tokens=3))
     plan = LocalizePlan(max_failures=3, max_successes=3)
     runs = {b: localize(load(f"{b}:smollm2"), task, out=tmp_path / b, plan=plan) for b in BACKENDS}
     for backend in BACKENDS[1:]:

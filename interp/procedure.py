@@ -51,26 +51,51 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Decoding:
-    """How an answer is read off the model: greedy, up to a stop.
+    """How an answer is read off the model: greedy or sampled, up to a stop.
 
     Attributes:
         max_new_tokens: Longest answer in tokens; the token that ends it counts.
         stop: Strings that end the answer; the text is cut before the first of them.
+        temperature: What logits are divided by before a token is drawn; 0 takes the most probable token.
+        top_p: Draws from the smallest set of most probable tokens that holds this share; 1 keeps all.
+        top_k: Draws from this many most probable tokens; 0 keeps all.
+        min_p: Leaves out tokens less probable than this share of the most probable one; 0 keeps all.
     """
 
     max_new_tokens: int = 32
     stop: tuple[str, ...] = ()
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether each token is the most probable one, so that an answer is the same each time."""
+        return self.temperature == 0.0
 
     def __post_init__(self) -> None:
-        """Refuses an answer without tokens and an empty stop string.
+        """Refuses an answer without tokens, an empty stop string, and settings that no draw can follow.
 
         Raises:
-            BadInput: `max_new_tokens` is below 1, or a stop string is empty.
+            BadInput: `max_new_tokens` is below 1, a stop string is empty, a setting of sampling is out of its
+                range, or there is a filter and no temperature.
         """
         if self.max_new_tokens < 1:
             raise BadInput(f"An answer needs at least one token, got max_new_tokens={self.max_new_tokens}.")
         if "" in self.stop:
             raise BadInput("An empty stop string would end every answer at once; leave it out.")
+        ranges = {
+            "temperature": (0.0 <= self.temperature < float("inf"), "a finite number of 0 or more"),
+            "top_p": (0.0 < self.top_p <= 1.0, "above 0 and at most 1"),
+            "top_k": (self.top_k >= 0 and self.top_k == int(self.top_k), "a whole number of 0 or more"),
+            "min_p": (0.0 <= self.min_p <= 1.0, "in 0 to 1"),
+        }
+        for name, (is_right, wanted) in ranges.items():
+            if not is_right:
+                raise BadInput(f"{name} is {wanted}, got {getattr(self, name)}.")
+        if self.is_greedy and (self.top_p, self.top_k, self.min_p) != (1.0, 0, 0.0):
+            raise BadInput("top_p, top_k and min_p act on draws; give a temperature above 0 with them.")
 
 
 @dataclass(frozen=True)
@@ -120,7 +145,7 @@ class Request:
     Attributes:
         text: The question's text, before it is rendered into a prompt.
         procedure: How it is asked.
-        seed: Seed of this draw; greedy decoding does not use it.
+        seed: Seed of this draw, 0 or more; greedy decoding does not use it.
     """
 
     text: str

@@ -21,6 +21,7 @@ from interp.execute import execute
 from interp.models.scripted import Scripted
 from interp.probes.deployed import Deployed
 from interp.probes.probe import Draw
+from interp.probes.sampling import Sampling
 from interp.probes.silencing import Silencing
 from interp.procedure import Decoding, Procedure, draw_seed
 from interp.question import Attempt, Outcome, Question, Reason, Verdict
@@ -332,3 +333,18 @@ def test_a_run_for_reading_only_is_not_asked_for_more(tmp_path: Path) -> None:
     open_run(tmp_path).close()
     with pytest.raises(RunError, match="reading only"):
         execute(Scripted(answer), Sums(), Deployed(PROCEDURE), Run.read(tmp_path))
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 64])
+def test_more_draws_add_rows_and_change_none(tmp_path: Path, batch_size: int) -> None:
+    procedure = replace(PROCEDURE, decoding=replace(PROCEDURE.decoding, temperature=0.8))
+    with open_run(tmp_path) as run:
+        few = execute(Scripted(answer), Sums(), Sampling(procedure, 3), run, batch_size=batch_size)
+    before = log_of(tmp_path)
+    model = Scripted(answer)
+    with open_run(tmp_path) as run:
+        more = execute(model, Sums(), Sampling(procedure, 8), run, batch_size=batch_size)
+    assert more[: len(few)] == few
+    assert log_of(tmp_path).startswith(before)
+    assert len({row.seed for row in more}) == len(more) == 8 * len(QUESTIONS)
+    assert sum(map(len, model.batches)) < 5 * len(QUESTIONS) + batch_size

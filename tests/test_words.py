@@ -51,7 +51,16 @@ prompts = st.builds(
     answer_prefix=texts,
     template=st.sampled_from(Template),
 )
-decodings = st.builds(Decoding, st.integers(1, 4096), st.lists(texts.filter(bool), max_size=3).map(tuple))
+stops = st.lists(texts.filter(bool), max_size=3).map(tuple)
+decodings = st.builds(Decoding, st.integers(1, 4096), stops) | st.builds(
+    Decoding,
+    st.integers(1, 4096),
+    stops,
+    temperature=st.floats(0.01, 10),
+    top_p=st.floats(0.01, 1.0),
+    top_k=st.integers(0, 100),
+    min_p=st.floats(0.0, 1.0),
+)
 procedures = st.builds(Procedure, prompts, decodings, st.lists(edits, max_size=4).map(tuple))
 many = st.lists(texts, max_size=3).map(tuple)
 questions = st.builds(

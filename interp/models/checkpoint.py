@@ -12,12 +12,12 @@ import torch
 from torch import nn
 
 from interp.errors import BadInput, QuestionTooLong, Unsupported
-from interp.models.decode import Answer, Batch, Stepper, decode_greedy
+from interp.models.decode import Answer, Batch, Stepper, decode
 from interp.models.layout import Layout, blocks_of, frozen_norm, n_experts_of
 from interp.models.model import Completion, Forward, Rendered
 from interp.models.recording import Recording
 from interp.models.render import render
-from interp.procedure import Procedure, Prompt, Request
+from interp.procedure import Decoding, Procedure, Prompt, Request
 from interp.site import Point, Site
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ class Checkpoint:
             QuestionTooLong: A prompt with its longest answer exceeds the context.
             Unsupported: The procedure edits a layer that the model does not have.
         """
+        self.check_decoding(procedure.decoding)
         for edit in procedure.interventions:
             self.check_site(edit.site)
         for text in texts:
@@ -172,6 +173,13 @@ class Checkpoint:
             raise BadInput("A forward pass needs at least one token.")
         if not 0 <= min(tokens) <= max(tokens) < n_vocab:
             raise BadInput(f"Tokens are 0 to {n_vocab - 1}, got {min(tokens)} to {max(tokens)}.")
+
+    def check_decoding(self, decoding: Decoding) -> None:
+        """Refuses a decoding that the backend cannot carry out; this one can carry out all.
+
+        Raises:
+            Unsupported: The backend cannot do it.
+        """
 
     def check_recorded(self, site: Site) -> None:
         """Refuses a site that cannot be recorded.
@@ -256,14 +264,20 @@ class Checkpoint:
         raise NotImplementedError
 
     def answers(self, batch: Batch) -> list[Answer]:
-        """Decodes a batch greedily: one finished answer a row.
+        """Decodes a batch: one finished answer a row.
 
         Raises:
             BadLogits: The logits of a row are NaN or infinite.
         """
         with torch.inference_mode():
             stepper = self.stepper(batch)
-            return decode_greedy(stepper, batch.decodings, end_tokens=self.end_tokens, to_text=self.decode)
+            return decode(
+                stepper,
+                batch.decodings,
+                seeds=batch.seeds,
+                end_tokens=self.end_tokens,
+                to_text=self.decode,
+            )
 
     def decoded_logits(
         self, prompts: Sequence[tuple[int, ...]], n_new_tokens: int
@@ -313,6 +327,7 @@ class Checkpoint:
             if asked not in rendered:
                 rendered[asked] = self.render(*asked)
                 self._check_length(rendered[asked], request.text, request.procedure)
+            self.check_decoding(request.procedure.decoding)
             for edit in request.procedure.interventions:
                 self.check_site(edit.site)
         prompts = [rendered[request.text, request.procedure.prompt] for request in requests]
@@ -321,6 +336,7 @@ class Checkpoint:
                 prompts=[prompt.tokens for prompt in prompts],
                 rows=[request.procedure.interventions for request in requests],
                 decodings=[request.procedure.decoding for request in requests],
+                seeds=[request.seed for request in requests],
                 references=references,
                 recording=recording,
             )

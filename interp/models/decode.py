@@ -1,4 +1,4 @@
-"""The decoding loop, written once: greedy, batched, rows leave the batch as they finish."""
+"""The decoding loop, written once: greedy or sampled, batched, rows leave the batch as they finish."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from interp.errors import BadLogits
 from interp.models.model import Recorded
 from interp.models.recording import NOTHING, Recording
+from interp.models.sample import Chooser
 from interp.procedure import Decoding
 from interp.site import Site
 
@@ -30,6 +31,7 @@ class Batch:
         prompts: Token ids of each row's prompt.
         rows: Interventions of each row.
         decodings: How each row is decoded.
+        seeds: Seed of each row's draws.
         references: Tensors that interventions name by key.
         recording: What to record, in the prompt and in decoding.
     """
@@ -37,6 +39,7 @@ class Batch:
     prompts: Sequence[tuple[int, ...]]
     rows: Sequence[Sequence[Intervention]]
     decodings: Sequence[Decoding]
+    seeds: Sequence[int] = ()
     references: References | None = None
     recording: Recording = NOTHING
 
@@ -71,10 +74,11 @@ class Answer:
     activations: Mapping[Site, Recorded] = field(default_factory=dict)
 
 
-def decode_greedy(
+def decode(
     stepper: Stepper,
     decodings: Sequence[Decoding],
     *,
+    seeds: Sequence[int],
     end_tokens: frozenset[int],
     to_text: Callable[[Sequence[int]], str],
 ) -> list[Answer]:
@@ -83,6 +87,7 @@ def decode_greedy(
     Args:
         stepper: The batch, not yet prefilled.
         decodings: How each row is decoded.
+        seeds: Seed of each row's draws.
         end_tokens: Tokens that end an answer.
         to_text: Turns an answer's tokens into text, special tokens left out.
 
@@ -94,10 +99,11 @@ def decode_greedy(
     """
     answers = [Answer() for _ in decodings]
     alive = list(range(len(decodings)))
+    chooser = Chooser(decodings, seeds)
     logits = stepper.prefill()
     while True:
         check_finite(torch.isfinite(logits).all(-1), alive, answers)
-        chosen: list[int] = logits.argmax(-1).tolist()
+        chosen = chooser.choose(logits, alive)
         kept: list[int] = []
         for place, (row, token) in enumerate(zip(alive, chosen, strict=True)):
             append_token(answers[row], token, decodings[row], end_tokens=end_tokens, to_text=to_text)

@@ -17,6 +17,7 @@ from interp.models.edits import RowEdits
 from interp.models.layout import module_path
 from interp.models.model import Forward
 from interp.models.recording import Recorder, kept_on
+from interp.procedure import Decoding
 from interp.site import Point, Site
 
 if TYPE_CHECKING:
@@ -59,6 +60,16 @@ class NnsightModel(Checkpoint):
         if site.expert is not None:
             plain = self.name.removeprefix(f"{self.backend}:")
             raise Unsupported(f"The nnsight backend does not edit one expert, {site}. Load hooks:{plain}.")
+
+    def check_decoding(self, decoding: Decoding) -> None:
+        """Refuses sampling: `generate` draws by the whole batch, not by the seed of each row.
+
+        Raises:
+            Unsupported: The decoding has a temperature.
+        """
+        if not decoding.is_greedy:
+            plain = self.name.removeprefix(f"{self.backend}:")
+            raise Unsupported(f"The nnsight backend decodes greedily. To sample, load hooks:{plain}.")
 
     def forward(
         self,

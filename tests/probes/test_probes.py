@@ -13,6 +13,7 @@ from interp.intervention import Mean, Scale, Scope, silence
 from interp.models.scripted import Scripted
 from interp.probes.deployed import Deployed
 from interp.probes.probe import Draw
+from interp.probes.sampling import Sampling
 from interp.probes.silencing import Silencing
 from interp.procedure import Decoding, Procedure, Prompt, Request
 from interp.question import Attempt, Kind, Outcome, Question
@@ -122,3 +123,21 @@ def test_the_scripted_model_refuses_what_it_cannot_do() -> None:
     next(answers)
     with pytest.raises(RuntimeError, match="answer 2"):
         next(answers)
+
+
+def test_sampling_goes_round_by_round_and_more_draws_add_rounds() -> None:
+    procedure = replace(PROCEDURE, decoding=replace(PROCEDURE.decoding, temperature=0.8))
+    few, more = (Sampling(procedure, n).propose(QUESTIONS, ()) for n in (2, 5))
+    assert [(draw.question, draw.draw) for draw in few] == [(f"q{i}", d) for d in range(2) for i in range(6)]
+    assert more[: len(few)] == few
+    assert {draw.procedure for draw in more} == {procedure}
+    assert Sampling(procedure, 2).propose(QUESTIONS, [ROW]) == []
+    assert (Sampling(procedure, 2).name, Sampling(procedure, 2).sees_verdicts) == ("sampling", False)
+
+
+def test_sampling_needs_a_budget_and_a_temperature() -> None:
+    procedure = replace(PROCEDURE, decoding=replace(PROCEDURE.decoding, temperature=0.8))
+    with pytest.raises(BadInput, match="at least one draw, got n_draws=0"):
+        Sampling(procedure, 0)
+    with pytest.raises(BadInput, match=r"same answer each time.*temperature=0\.8"):
+        Sampling(PROCEDURE, 4)

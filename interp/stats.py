@@ -77,28 +77,6 @@ def mover(
     return total - math.sqrt(below), total + math.sqrt(above)
 
 
-def mcnemar(b: int, c: int) -> float:
-    """Exact two-sided McNemar test of paired outcomes: p = min(1, 2 P(X <= min(b, c))), X ~ Bin(b + c, 1/2).
-
-    b and c count the pairs that changed, one way and the other; without a change p is 1.
-
-    Reference:
-        Q. McNemar, "Note on the sampling error of the difference between correlated proportions or
-        percentages", Psychometrika 12 (1947). doi:10.1007/BF02295996. Exact form: binomial sign test.
-
-    Raises:
-        BadInput: A count is negative.
-    """
-    if min(b, c) < 0:
-        raise BadInput(f"Counts of changed pairs cannot be negative, got {b} and {c}.")
-    n = b + c
-    term = tail = 1
-    for i in range(min(b, c)):
-        term = term * (n - i) // (i + 1)
-        tail += term
-    return min(1.0, 2 * tail / (1 << n))
-
-
 def holm(p: Sequence[float]) -> list[float]:
     """Holm's step-down adjusted p-values, in the order given.
 
@@ -120,23 +98,6 @@ def holm(p: Sequence[float]) -> list[float]:
         running = min(1.0, max(running, (len(p) - rank) * p[i]))
         adjusted[i] = running
     return adjusted
-
-
-def pass_at_k(n: int, c: int, k: int) -> float:
-    """Unbiased chance that at least one of k attempts is right: 1 - C(n - c, k) / C(n, k), c right of n.
-
-    Reference:
-        M. Chen et al., "Evaluating large language models trained on code" (2021), arXiv 2107.03374. Their
-        code returns 1.0 for n - c < k even when n < k; here n < k is refused.
-
-    Raises:
-        BadInput: n < k, k < 1, or c is not in 0..n.
-    """
-    if not 0 <= c <= n:
-        raise BadInput(f"The right attempts lie between 0 and all of them, got {c} of {n}.")
-    if not 1 <= k <= n:
-        raise BadInput(f"pass@{k} needs k >= 1 and at least k attempts, got {n}; ask more often or lower k.")
-    return 1 - math.comb(n - c, k) / math.comb(n, k)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from interp.errors import BadInput
-from interp.stats import cross_fit, holm, max_null, mcnemar, mover, pass_at_k, spearman, top_k_overlap, wilson
+from interp.pairs import mcnemar
+from interp.reach import pass_at_k
+from interp.stats import cross_fit, holm, max_null, mover, spearman, top_k_overlap, wilson
 
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 FRACTIONS = st.lists(st.floats(0, 1), max_size=12)

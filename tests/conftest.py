@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from interp.models.checkpoint import Checkpoint
+    from interp.models.backend import Backend
 
 
 @pytest.fixture(scope="session")
-def tiny_model() -> Callable[[str], Checkpoint]:
+def tiny_model() -> Callable[[str], Backend]:
     """Gives a tiny model by name ("llama", "lens:llama"), the same each time; no test may change it."""
     from interp.models.load import load
     from interp.models.tiny import tiny
 
     @cache
-    def make(name: str) -> Checkpoint:
+    def make(name: str) -> Backend:
         backend, colon, architecture = name.rpartition(":")
         return load(f"{backend}:tiny:{architecture}") if colon else tiny(name)
 
@@ -27,7 +27,7 @@ def tiny_model() -> Callable[[str], Checkpoint]:
 
 
 @pytest.fixture(scope="session")
-def smollm2() -> Checkpoint:
+def smollm2() -> Backend:
     """The embedded model."""
     from interp.models.load import load
 

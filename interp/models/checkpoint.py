@@ -1,23 +1,21 @@
-"""What every backend shares: a transformers checkpoint as text, tokens, weights and checks."""
+"""A transformers checkpoint: its facts, how text becomes tokens, its head, and what can be asked of it."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from interp.errors import BadInput, QuestionTooLong, Unsupported
-from interp.models.decode import Answer, Batch, Stepper, decode
 from interp.models.layout import Layout, blocks_of, frozen_norm, n_experts_of
-from interp.models.model import Completion, Forward, Rendered
-from interp.models.recording import Recording
+from interp.models.model import Rendered
 from interp.models.render import render
-from interp.procedure import Decoding, Procedure, Prompt, Request
+from interp.procedure import Decoding, Procedure, Prompt
 from interp.site import Point, Site
 
 if TYPE_CHECKING:
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from interp.intervention import Intervention
-    from interp.models.model import References
-
-MAX_BATCH = 256
-"""Most requests of one `generate` call that run in one batch."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,6 @@ class Checkpoint:
     tokenizer: PreTrainedTokenizerBase
     layout: Layout
     hashes: Mapping[str, str]
-    backend: ClassVar[str] = ""
 
     @property
     def config(self) -> Any:
@@ -94,7 +87,6 @@ class Checkpoint:
         """What else decides its numbers: architecture, dtype, attention implementation, device, hashes."""
         weight = self.unembedding.weight
         return {
-            "backend": self.backend,
             "architecture": str(self.config.model_type),
             "attention": str(getattr(self.config, "_attn_implementation", "unknown")),
             "dtype": str(weight.dtype).removeprefix("torch."),
@@ -232,158 +224,6 @@ class Checkpoint:
         """Directions of some tokens' logits, before a soft cap, with the final norm frozen at `resid`."""
         rows = self.unembedding.weight[list(tokens)] * self.logit_scale
         return frozen_norm(self.module.get_submodule(self.layout.final_norm), self.layout.norm, rows, resid)
-
-    def forward(
-        self,
-        tokens: Sequence[int],
-        *,
-        interventions: Sequence[Intervention] = (),
-        record: Sequence[Site] = (),
-        record_on: str | None = None,
-        references: References | None = None,
-        with_grad: bool = False,
-    ) -> Forward:
-        """One pass over one sequence, without a cache; all its positions count as prompt.
-
-        Args:
-            tokens: Token ids.
-            interventions: What to edit.
-            record: Sites to record, after the edits.
-            record_on: Device on which recorded tensors are kept; None leaves them where the model runs.
-            references: Tensors that interventions name by key.
-            with_grad: Whether the result is on a graph that reaches back to the embedding's output.
-
-        Raises:
-            BadInput: There is no token, or one that the vocabulary lacks.
-            Unsupported: A site does not exist in this model.
-        """
-        raise NotImplementedError
-
-    def stepper(self, batch: Batch) -> Stepper:
-        """A batch that is moved on token by token."""
-        raise NotImplementedError
-
-    def answers(self, batch: Batch) -> list[Answer]:
-        """Decodes a batch: one finished answer a row.
-
-        Raises:
-            BadLogits: The logits of a row are NaN or infinite.
-        """
-        with torch.inference_mode():
-            stepper = self.stepper(batch)
-            return decode(
-                stepper,
-                batch.decodings,
-                seeds=batch.seeds,
-                end_tokens=self.end_tokens,
-                to_text=self.decode,
-            )
-
-    def decoded_logits(
-        self, prompts: Sequence[tuple[int, ...]], n_new_tokens: int
-    ) -> Float[Tensor, "batch step vocab"]:
-        """Logits of a left-padded batch decoded greedily, with a cache, never stopping."""
-        with torch.inference_mode():
-            stepper = self.stepper(Batch(prompts, [()] * len(prompts), []))
-            logits = [stepper.prefill()]
-            while len(logits) < n_new_tokens:
-                logits.append(stepper.step(logits[-1].argmax(-1)))
-            return torch.stack(logits, dim=1)
-
-    def generate(
-        self,
-        requests: Sequence[Request],
-        *,
-        references: References | None = None,
-        record: Sequence[Site] = (),
-        record_on: str | None = None,
-    ) -> Iterator[Completion]:
-        """Answers requests of any mix of procedures, one completion a request, in their order.
-
-        Args:
-            requests: What to answer.
-            references: Tensors that interventions name by key.
-            record: Sites to record, after the edits, in the prompt and at every generated token that is read
-                back: all but the last.
-            record_on: Device on which recorded tensors are kept; None leaves them where the model runs.
-
-        Raises:
-            BadLogits: The logits of a row are NaN or infinite.
-            QuestionTooLong: A prompt with its longest answer exceeds the context.
-            Unsupported: A procedure edits, or `record` names, a site that the model does not have.
-        """
-        for site in record:
-            self.check_recorded(site)
-        for start in range(0, len(requests), MAX_BATCH):
-            chunk = requests[start : start + MAX_BATCH]
-            yield from self._complete(chunk, references, Recording(tuple(record), record_on))
-
-    def _complete(
-        self, requests: Sequence[Request], references: References | None, recording: Recording
-    ) -> list[Completion]:
-        rendered: dict[tuple[str, Prompt], Rendered] = {}
-        for request in requests:
-            asked = (request.text, request.procedure.prompt)
-            if asked not in rendered:
-                rendered[asked] = self.render(*asked)
-                self._check_length(rendered[asked], request.text, request.procedure)
-            self.check_decoding(request.procedure.decoding)
-            for edit in request.procedure.interventions:
-                self.check_site(edit.site)
-        prompts = [rendered[request.text, request.procedure.prompt] for request in requests]
-        answers = self.answers(
-            Batch(
-                prompts=[prompt.tokens for prompt in prompts],
-                rows=[request.procedure.interventions for request in requests],
-                decodings=[request.procedure.decoding for request in requests],
-                seeds=[request.seed for request in requests],
-                references=references,
-                recording=recording,
-            )
-        )
-        return [
-            Completion(
-                text=answer.text,
-                tokens=tuple(answer.tokens),
-                finish=answer.finish or "length",
-                prompt=prompt,
-                n_layer_tokens=self.n_layers * (len(prompt.tokens) + len(answer.tokens) - 1),
-                activations=answer.activations,
-            )
-            for answer, prompt in zip(answers, prompts, strict=True)
-        ]
-
-    @property
-    def here(self) -> Checkpoint:
-        """The same model with every pass run on this machine."""
-        return self
-
-    def parts(self, name: str) -> dict[str, Any]:
-        """What a backend is made of, whichever it is: the fields of this class, with another name."""
-        shared: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(Checkpoint)}
-        shared["name"] = name
-        return shared
-
-    def lens(self) -> Any:
-        """A native `TransformerBridge` of TransformerLens on the same weights, for exploration.
-
-        This model stays as it is, and what is done with the bridge does not reach it.
-
-        Raises:
-            Unsupported: TransformerLens has no adapter for the architecture.
-        """
-        from interp.models.lens import bridge_of
-
-        return bridge_of(self)
-
-    def nnsight(self) -> Any:
-        """A native `nnsight.TransformersModel` on the same weights, for exploration.
-
-        This model stays as it is, and what is done in a trace does not reach it.
-        """
-        from interp.models.nnsight import native_of
-
-        return native_of(self)
 
     @property
     def unembedding(self) -> nn.Linear:

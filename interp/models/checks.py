@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from interp.errors import InterpError, LoadRefused, Unsupported
+from interp.models.backend import Backend
 from interp.models.checkpoint import Checkpoint
 from interp.models.model import Forward
 from interp.procedure import Prompt, Template
@@ -30,7 +31,7 @@ TEXTS = (
 N_NEW_TOKENS = 4
 
 
-def verify(model: Checkpoint) -> dict[str, float]:
+def verify(model: Backend) -> dict[str, float]:
     """Runs the load checks.
 
     Returns:
@@ -55,7 +56,7 @@ def verify(model: Checkpoint) -> dict[str, float]:
     return errors
 
 
-def measure(model: Checkpoint) -> dict[str, float]:
+def measure(model: Backend) -> dict[str, float]:
     """The relative error of each load check: `additivity`, `head`, `readout`, `logits`, `cache`."""
     tokens = model.render(TEXTS[0], usable_prompt(model)).tokens
     points = [p for p in Point if not (model.layout.parallel and p is Point.RESID_MID)]
@@ -69,12 +70,12 @@ def measure(model: Checkpoint) -> dict[str, float]:
     }
 
 
-def failures(model: Checkpoint, errors: Mapping[str, float]) -> dict[str, float]:
+def failures(model: Backend, errors: Mapping[str, float]) -> dict[str, float]:
     """The errors that are too large for the model's dtype, or not a number."""
     return {name: error for name, error in errors.items() if not error <= limit_of(model)}
 
 
-def limit_of(model: Checkpoint) -> float:
+def limit_of(model: Backend) -> float:
     """Largest relative error that passes in a model's dtype."""
     return TOLERANCE.get(next(model.module.parameters()).dtype, 5e-2)
 
@@ -94,7 +95,7 @@ def relative(found: Tensor, expected: Tensor) -> float:
     return float(difference / expected.float().abs().max().clamp(min=1e-9))
 
 
-def _additivity(model: Checkpoint, seen: Forward) -> float:
+def _additivity(model: Backend, seen: Forward) -> float:
     """Largest relative error of `pre + attn = mid` and `pre + attn + mlp = post`."""
     worst = 0.0
     for layer in range(model.n_layers):
@@ -109,7 +110,7 @@ def _additivity(model: Checkpoint, seen: Forward) -> float:
     return worst
 
 
-def _final(model: Checkpoint, seen: Forward) -> dict[str, float]:
+def _final(model: Backend, seen: Forward) -> dict[str, float]:
     """Whether the last stream gives the logits, through the head and through the frozen readout."""
     last = Site(model.n_layers - 1, Point.RESID_POST)
     resid, logits = seen.activations[last][0, -1], seen.logits[0, -1]
@@ -125,14 +126,14 @@ def _final(model: Checkpoint, seen: Forward) -> dict[str, float]:
     return {"head": head, "readout": readout}
 
 
-def _plain_logits(model: Checkpoint, tokens: tuple[int, ...]) -> Tensor:
+def _plain_logits(model: Backend, tokens: tuple[int, ...]) -> Tensor:
     """What transformers gives for the same tokens, whatever the backend."""
     ids = torch.tensor([tokens], device=model.device)
     with torch.no_grad():
         return model.module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
 
 
-def _cached_against_uncached(model: Checkpoint) -> float:
+def _cached_against_uncached(model: Backend) -> float:
     """Difference of next-token logits: a left-padded pair with a cache, against each alone without one."""
     prompts = [model.render(text, usable_prompt(model)).tokens for text in TEXTS]
     steps = model.decoded_logits(prompts, N_NEW_TOKENS + 1)

@@ -20,7 +20,7 @@ from interp.procedure import Decoding, Procedure, Request
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from interp.models.checkpoint import Checkpoint
+    from interp.models.backend import Backend
     from interp.models.hooks import HooksModel
 
 PACKAGES = ("torch", "transformers", "transformer-lens", "nnsight")
@@ -160,7 +160,7 @@ def _blocks(model: HooksModel) -> Iterator[Check]:
     )
 
 
-def _requests(model: Checkpoint, layer: int | None = None) -> list[Request]:
+def _requests(model: Backend, layer: int | None = None) -> list[Request]:
     edits = () if layer is None else (silence(layer),)
     procedure = Procedure(usable_prompt(model), Decoding(N_NEW_TOKENS), edits)
     return [Request(text, procedure) for text in TEXTS]
@@ -199,7 +199,7 @@ def _backend(model: HooksModel, backend: str) -> Check:
     return Check(name, passed, value, f"Do not mix numbers of {backend}: with those of hooks: on this model.")
 
 
-def _difference(model: Checkpoint, other: Checkpoint, tokens: Sequence[int], edits: Sequence[Any]) -> float:
+def _difference(model: Backend, other: Backend, tokens: Sequence[int], edits: Sequence[Any]) -> float:
     found, expected = (m.forward(tokens, interventions=edits).logits for m in (other, model))
     return relative(found, _like(expected, found))
 

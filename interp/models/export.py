@@ -13,7 +13,8 @@ from torch import nn
 
 from interp.errors import BadInput, Unsupported
 from interp.intervention import Intervention
-from interp.models.checkpoint import Checkpoint, shared_copy
+from interp.models.backend import Backend
+from interp.models.checkpoint import shared_copy
 from interp.models.checks import TEXTS, limit_of, relative, usable_prompt, verify
 from interp.models.fold import fold
 from interp.models.source import quiet_transformers
@@ -53,7 +54,7 @@ When it was written it was loaded back, and its logits differed from those of th
 
 
 def export(
-    model: Checkpoint,
+    model: Backend,
     out: str | Path,
     *,
     interventions: Sequence[Intervention] = (),
@@ -108,7 +109,7 @@ def export(
     return out
 
 
-def _check(model: Checkpoint, out: Path, interventions: Sequence[Intervention], route: Route | None) -> None:
+def _check(model: Backend, out: Path, interventions: Sequence[Intervention], route: Route | None) -> None:
     if not interventions and route is None:
         raise BadInput("There is nothing to export: name at least one edit or a route.")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -119,7 +120,7 @@ def _check(model: Checkpoint, out: Path, interventions: Sequence[Intervention], 
         route.check(model.n_layers)
 
 
-def _write(module: Any, model: Checkpoint, folder: Path) -> None:
+def _write(module: Any, model: Backend, folder: Path) -> None:
     # transformers refuses to save what is still marked as quantized; the weights no longer are.
     with quiet_transformers():
         module.save_pretrained(folder)
@@ -127,7 +128,7 @@ def _write(module: Any, model: Checkpoint, folder: Path) -> None:
 
 
 def _compare(
-    module: nn.Module, model: Checkpoint, folder: Path, interventions: Sequence[Intervention] | None
+    module: nn.Module, model: Backend, folder: Path, interventions: Sequence[Intervention] | None
 ) -> float:
     """Loads the folder back and compares it with the edited model, or with the unrolled one in memory.
 
@@ -171,7 +172,7 @@ def _logits(module: Any, tokens: Sequence[int], device: torch.device) -> Tensor:
 
 
 def _card(
-    model: Checkpoint, interventions: Sequence[Intervention], route: Route | None, *, note: str, error: float
+    model: Backend, interventions: Sequence[Intervention], route: Route | None, *, note: str, error: float
 ) -> str:
     edits = ", ".join(f"`{edit}`" for edit in interventions) or "none"
     return CARD.format(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from interp.intervention import Intervention, Scope
+from interp.models.backend import Backend
 from interp.models.batch import HookedBatch
-from interp.models.checkpoint import Checkpoint
 from interp.models.decode import Batch
 from interp.models.edits import RowEdits
 from interp.models.model import Forward
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class HooksModel(Checkpoint):
+class HooksModel(Backend):
     """A transformers model read and edited by torch hooks; the model itself is never changed."""
 
     backend: ClassVar[str] = "hooks"

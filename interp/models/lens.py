@@ -16,7 +16,8 @@ import torch
 
 from interp.errors import Unsupported
 from interp.intervention import EDITABLE, Intervention, Scope
-from interp.models.checkpoint import Checkpoint, shared_copy
+from interp.models.backend import Backend
+from interp.models.checkpoint import shared_copy
 from interp.models.decode import Batch
 from interp.models.edits import RowEdits
 from interp.models.model import Forward, Recorded
@@ -43,7 +44,7 @@ HOOK_POINTS: dict[Point, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class LensModel(Checkpoint):
+class LensModel(Backend):
     """A model read and edited through TransformerLens.
 
     The bridge attends with plain matrix products ("eager"), so its numbers differ from those of the `hooks`
@@ -221,7 +222,7 @@ class LensBatch:
         return logits[:, -1]
 
 
-def lens_model(model: Checkpoint, name: str) -> LensModel:
+def lens_model(model: Backend, name: str) -> LensModel:
     """A loaded model read and edited through TransformerLens.
 
     Raises:
@@ -230,7 +231,7 @@ def lens_model(model: Checkpoint, name: str) -> LensModel:
     return LensModel(**model.parts(name), bridge=bridge_of(model))
 
 
-def bridge_of(model: Checkpoint) -> Any:
+def bridge_of(model: Backend) -> Any:
     """A `TransformerBridge` on the weights of a loaded model, which stays as it is.
 
     The bridge puts its own modules into the model that it is given and changes how it attends, so it gets a

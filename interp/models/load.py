@@ -13,7 +13,7 @@ from interp.models.layout import Layout, is_unknown, layout_of
 from interp.models.source import EMBEDDED, hashes_of, locate, quiet_transformers, refuse_missing
 
 if TYPE_CHECKING:
-    from interp.models.checkpoint import Checkpoint
+    from interp.models.backend import Backend
     from interp.models.hooks import HooksModel
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -40,7 +40,7 @@ class LoadOptions:
     remote: bool = False
 
 
-def load(name: str | Path, options: LoadOptions | None = None) -> Checkpoint:
+def load(name: str | Path, options: LoadOptions | None = None) -> Backend:
     """Loads a model and verifies it.
 
     Args:
@@ -62,7 +62,7 @@ def load(name: str | Path, options: LoadOptions | None = None) -> Checkpoint:
     return model
 
 
-def load_unchecked(name: str | Path, options: LoadOptions | None = None) -> Checkpoint:
+def load_unchecked(name: str | Path, options: LoadOptions | None = None) -> Backend:
     """Loads a model as `load` does, without the load checks: to examine one that fails them.
 
     Raises:
@@ -91,23 +91,23 @@ def model_names() -> list[str]:
     return [*EMBEDDED, *(f"tiny:{name}" for name in ARCHITECTURES)]
 
 
-def _as_hooks(model: HooksModel, _name: str, _options: LoadOptions) -> Checkpoint:
+def _as_hooks(model: HooksModel, _name: str, _options: LoadOptions) -> Backend:
     return model
 
 
-def _as_lens(model: HooksModel, name: str, _options: LoadOptions) -> Checkpoint:
+def _as_lens(model: HooksModel, name: str, _options: LoadOptions) -> Backend:
     from interp.models.lens import lens_model
 
     return lens_model(model, name)
 
 
-def _as_nnsight(model: HooksModel, name: str, options: LoadOptions) -> Checkpoint:
+def _as_nnsight(model: HooksModel, name: str, options: LoadOptions) -> Backend:
     from interp.models.nnsight import nnsight_model
 
     return nnsight_model(model, name, remote=options.remote)
 
 
-BACKENDS: dict[str, Callable[[HooksModel, str, LoadOptions], Checkpoint]] = {
+BACKENDS: dict[str, Callable[[HooksModel, str, LoadOptions], Backend]] = {
     "hooks": _as_hooks,
     "lens": _as_lens,
     "nnsight": _as_nnsight,

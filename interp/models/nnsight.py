@@ -11,7 +11,8 @@ import torch
 
 from interp.errors import InterpError, Unsupported
 from interp.intervention import EDITABLE, Intervention, Scope
-from interp.models.checkpoint import Checkpoint, shared_copy
+from interp.models.backend import Backend
+from interp.models.checkpoint import shared_copy
 from interp.models.decode import Answer, Batch, append_token, check_finite
 from interp.models.edits import RowEdits
 from interp.models.layout import module_path
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NnsightModel(Checkpoint):
+class NnsightModel(Backend):
     """A model read and edited through nnsight; generation is its own, edited step by step.
 
     Attributes:
@@ -310,7 +311,7 @@ def _own_errors() -> Generator[None]:
         raise inner from None
 
 
-def nnsight_model(model: Checkpoint, name: str, *, remote: bool = False) -> NnsightModel:
+def nnsight_model(model: Backend, name: str, *, remote: bool = False) -> NnsightModel:
     """A loaded model read and edited through nnsight.
 
     Args:
@@ -328,7 +329,7 @@ def nnsight_model(model: Checkpoint, name: str, *, remote: bool = False) -> Nnsi
     return NnsightModel(**model.parts(name), native=native, remote=remote)
 
 
-def native_of(model: Checkpoint) -> Any:
+def native_of(model: Backend) -> Any:
     """An `nnsight.TransformersModel` on the weights of a loaded model, which stays as it is.
 
     nnsight puts its own hooks on the modules that it is given, so it gets a copy of the modules around the

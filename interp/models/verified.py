@@ -14,13 +14,13 @@ from interp.models.checks import verify
 from interp.models.source import cache_folder
 
 if TYPE_CHECKING:
-    from interp.models.checkpoint import Checkpoint
+    from interp.models.backend import Backend
 
 N_SMALL = 10_000_000
 """Models with fewer parameters are checked each time: it takes an instant."""
 
 
-def verify_once(model: Checkpoint) -> None:
+def verify_once(model: Backend) -> None:
     """Runs the load checks, unless this very model has passed them on this machine.
 
     The same means: weights, configuration, tokenizer, dtype, device, attention implementation and layout,
@@ -48,7 +48,7 @@ def verify_once(model: Checkpoint) -> None:
         pass  # without a memory the next load checks again
 
 
-def _key(model: Checkpoint) -> str:
+def _key(model: Backend) -> str:
     environment = sorted((key, value) for key, value in model.environment.items() if key != "threads")
     same = [model.fingerprint, environment, repr(model.layout), _versions(), _code()]
     return hashlib.sha256(json.dumps(same).encode()).hexdigest()[:32]

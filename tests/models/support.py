@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from interp.models.checkpoint import Checkpoint
+from interp.models.backend import Backend
 from interp.models.lens import LensModel
 from interp.models.nnsight import NnsightModel
 from interp.models.tiny import ARCHITECTURES
@@ -39,7 +39,7 @@ NOT_TESTED: dict[tuple[str, str], str] = {
 """(law, backend) -> why it is tested on the reference backend only."""
 
 
-def running(model: Checkpoint) -> nn.Module:
+def running(model: Backend) -> nn.Module:
     """The module whose passes a backend runs."""
     if isinstance(model, LensModel):
         return model.bridge.original_model

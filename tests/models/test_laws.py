@@ -17,7 +17,7 @@ from support import LLAMAS, NAMES, NOT_TESTED, REFUSED, running, table
 
 from interp.errors import BadInput, BadLogits, LoadRefused, QuestionTooLong, Unsupported
 from interp.intervention import Mean, Scale, Scope, silence
-from interp.models.checkpoint import Checkpoint
+from interp.models.backend import Backend
 from interp.models.layout import LAYOUTS, blocks_of
 from interp.models.lens import LensModel
 from interp.models.load import load
@@ -48,7 +48,7 @@ def plain_logits(module: torch.nn.Module, tokens: tuple[int, ...]) -> torch.Tens
         return module(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
 
 
-def untouched_logits(model: Checkpoint, tokens: tuple[int, ...]) -> torch.Tensor:
+def untouched_logits(model: Backend, tokens: tuple[int, ...]) -> torch.Tensor:
     """What the backend's own model gives when nothing of ours is on it."""
     if not isinstance(model, LensModel):
         return plain_logits(model.module, tokens)
@@ -56,7 +56,7 @@ def untouched_logits(model: Checkpoint, tokens: tuple[int, ...]) -> torch.Tensor
         return model.bridge.forward(torch.tensor([tokens]), return_type="logits")
 
 
-def assert_same(model: Checkpoint, found: torch.Tensor, expected: torch.Tensor) -> None:
+def assert_same(model: Backend, found: torch.Tensor, expected: torch.Tensor) -> None:
     """Bitwise; but TransformerLens attends in another way than the transformers model that is the oracle."""
     if isinstance(model, LensModel):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

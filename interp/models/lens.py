@@ -235,12 +235,14 @@ def bridge_of(model: Backend) -> Any:
     """A `TransformerBridge` on the weights of a loaded model, which stays as it is.
 
     The bridge puts its own modules into the model that it is given and changes how it attends, so it gets a
-    copy of the modules around the same tensors; and a copy of the tokenizer, as it is.
+    copy of the modules around the same tensors; and a copy of the tokenizer, as it is. Where one matrix holds
+    query, key and value interleaved (gpt_neox), the bridge copies that matrix, split in three.
 
     Raises:
         Unsupported: TransformerLens has no adapter for the architecture.
     """
-    from transformer_lens.model_bridge import TransformerBridge
+    with _contained():
+        from transformer_lens.model_bridge import TransformerBridge
 
     module = shared_copy(model.module)
     if not getattr(module.config, "architectures", None):
@@ -249,7 +251,7 @@ def bridge_of(model: Backend) -> Any:
     # So that it is taken as it is: the bridge else reads it again from the place of this name.
     tokenizer.init_kwargs |= {"name_or_path": model.name, "add_bos_token": True}
     try:
-        with _silent():
+        with _contained():
             bridge = TransformerBridge.boot_transformers(model.name, hf_model=module, tokenizer=tokenizer)
     except (ValueError, RuntimeError, LookupError, AttributeError) as error:
         architecture = str(model.config.model_type)
@@ -263,11 +265,21 @@ def bridge_of(model: Backend) -> Any:
 
 
 @contextmanager
-def _silent() -> Generator[None]:
-    """Keeps what the library prints while it boots off the terminal."""
-    logging.disable(logging.WARNING)
+def _contained() -> Generator[None]:
+    """Keeps what the library prints as it boots off the terminal, and what it sets from the whole process.
+
+    Imported, it sets the level of transformers' logger; booting, it draws numbers for matrices that it fills.
+    """
+    theirs, disabled = logging.getLogger("transformers"), logging.root.manager.disable
+    level = theirs.level
+    logging.disable(max(disabled, logging.WARNING))
     try:
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        with (
+            open(os.devnull, "w") as nowhere,
+            contextlib.redirect_stdout(nowhere),
+            torch.random.fork_rng(devices=[]),
+        ):
             yield
     finally:
-        logging.disable(logging.NOTSET)
+        theirs.setLevel(level)
+        logging.disable(disabled)

@@ -91,7 +91,7 @@ def test_edited_logits_of_every_step_are_those_of_the_reference_backend(tiny_mod
     edits = edits_of(scope)
     prompts = [PROMPTS[0]] * len(edits) + [PROMPTS[1], PROMPTS[2]]
     rows = [*edits.values(), (silence(0, scope),), (Mean(MLP, "mean", scope),)]
-    batch = Batch(prompts, rows, [], references_of(plain), Recording((MLP, ATTN)))
+    batch = Batch(prompts, rows, [], references=references_of(plain), recording=Recording((MLP, ATTN)))
     kept = torch.tensor([0, 2, 4, 5, 7])
     with torch.inference_mode():
         steppers = [m.stepper(batch) for m in (model, plain)]

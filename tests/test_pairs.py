@@ -48,13 +48,16 @@ def test_the_same_seed_gives_the_same_and_constant_data_no_width():
 @settings(deadline=None)
 @given(st.integers(20, 5000), st.floats(0.05, 1.0), st.floats(0.5, 0.99))
 def test_the_detectable_difference_needs_just_as_many_pairs(n, changed, power):
+    def needed(d: float) -> float:
+        wanted = norm.ppf(0.975) * changed**0.5 + norm.ppf(power) * (changed - d * d) ** 0.5
+        return wanted**2 / d**2
+
     d = detectable_difference(n, changed, power=power)
     if math.isnan(d):
-        needed = norm.ppf(0.975) ** 2 / changed
-        assert needed > n
+        assert needed(changed) > n * (1 - 1e-9)
         return
-    needed = (norm.ppf(0.975) * changed**0.5 + norm.ppf(power) * (changed - d * d) ** 0.5) ** 2 / d**2
-    assert needed == pytest.approx(n, rel=1e-6) or d == pytest.approx(changed)
+    assert needed(d) == pytest.approx(n, rel=1e-6)
+    assert 0 < d <= changed
     assert detectable_difference(4 * n, changed, power=power) <= d
 
 

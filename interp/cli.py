@@ -178,13 +178,19 @@ def export(
     from interp.intervention import parse_intervention
     from interp.intervention import silence as silenced
     from interp.localized import LocalizeRun as Localized
+    from interp.models.export import check_free
     from interp.models.export import export as write
     from interp.models.load import LoadOptions, load
     from interp.route import Route
 
+    check_free(out)  # before a large model is loaded
     interventions = [*map(silenced, silence or ()), *map(parse_intervention, edit or ())]
     parsed = Route.parse(route) if route is not None else None
-    note = f"`{run}`: {Localized.read(run).localization.headline}" if run is not None else ""
+    note = ""
+    if run is not None:
+        found = Localized.read(run)
+        asked = found.run.plan["model"]
+        note = f"`{run}`: {found.localization.headline} (`{asked['name']}`, {asked['fingerprint']})"
     print(f"Loading {model} ...", file=sys.stderr)
     loaded = load(model, LoadOptions(dtype, device, download, allow_pickle, trust_remote_code))
     folder = write(loaded, out, interventions=interventions, route=parsed, note=note)

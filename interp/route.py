@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from interp.errors import BadWord
 
-_PIECE = re.compile(r"(\d+)(?:-(\d+))?")
+_PIECE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+MOST_LAYERS = 10_000
+"""A line that names a layer from here on is a slip of the pen; written out it would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +31,10 @@ class Route:
         Raises:
             BadWord: There is no layer, or one is negative or no whole number.
         """
-        object.__setattr__(self, "layers", tuple(self.layers))
-        if not self.layers:
+        layers = tuple(_layer(layer, place) for place, layer in enumerate(self.layers))
+        if not layers:
             raise BadWord("A route has at least one layer.")
-        for place, layer in enumerate(self.layers):
-            if layer != int(layer) or layer < 0:
-                raise BadWord(f"A layer is counted from 0 in whole numbers, got {layer} at place {place}.")
+        object.__setattr__(self, "layers", layers)
 
     def __str__(self) -> str:
         """The shortest line: runs of layers that follow each other, as ranges."""
@@ -51,7 +53,7 @@ class Route:
         """Reads `"0-11,8-29"`: numbers and upward ranges, with commas between them.
 
         Raises:
-            BadWord: A piece is neither; names it and its place.
+            BadWord: A piece is neither, or no model has so many layers; names it and its place.
         """
         layers: list[int] = []
         for place, piece in enumerate(line.split(",")):
@@ -63,6 +65,11 @@ class Route:
                 )
             first = int(match[1])
             last = int(match[2]) if match[2] is not None else first
+            if (most := max(first, last)) >= MOST_LAYERS:
+                raise BadWord(
+                    f"{piece.strip()!r}, piece {place} of the route {line!r}, names layer {most}, and no "
+                    f"model has {MOST_LAYERS} layers. Write the layers of your model."
+                )
             if last < first:
                 raise BadWord(
                     f"{piece.strip()!r}, piece {place} of the route {line!r}, goes down. A range goes up; "
@@ -86,3 +93,14 @@ class Route:
                     f"The route {str(self)!r} names layer {layer} at place {place}, but the model has "
                     f"layers 0 to {n_layers - 1}."
                 )
+
+
+def _layer(layer: Any, place: int) -> int:
+    """A layer number as an int; refuses what counts no layer."""
+    try:
+        number = -1 if isinstance(layer, bool) else operator.index(layer)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise BadWord(f"A layer is counted from 0 in whole numbers, got {layer!r} at place {place}.")
+    return number

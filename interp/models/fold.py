@@ -1,4 +1,10 @@
-"""Folds edits into weights: a block that is multiplied by a factor is one whose output weights are."""
+"""Folds edits into weights: a block that is multiplied by a factor is one whose output weights are.
+
+What is multiplied is the last thing before the stream. Behind an RMS norm that is the norm's weight: the
+projection before it may be multiplied by any factor but 0, and the norm takes it out again. Gemma's norms
+multiply by 1 + weight, so there a silenced block has the weight -1. With two edits of one block the second
+multiplies what the first has left.
+"""
 
 from __future__ import annotations
 

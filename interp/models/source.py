@@ -140,15 +140,19 @@ def _convert(file: Path, folder: Path) -> None:
             AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32, output_loading_info=True),
         )
     refuse_missing(file, read)
-    # transformers refuses to save what is still marked as quantized; the weights no longer are.
+    clear_marks(model)
+    with quiet_transformers():
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+
+def clear_marks(model: Any) -> None:
+    """Takes the marks of quantization off a model with ordinary weights: marked, it cannot be saved."""
     model.hf_quantizer = None
     for marked in (model, model.config):
         for mark in ("is_quantized", "quantization_method", "quantization_config"):
             if mark in vars(marked):
                 delattr(marked, mark)
-    with quiet_transformers():
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
 
 
 def refuse_missing(source: Path, read: Mapping[str, Any]) -> None:

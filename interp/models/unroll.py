@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 BY_INDEX = ("scale_attn_by_inverse_layer_idx",)
 """Settings that make a layer depend on its number in a way that no config can undo."""
+
+_NUMBER = re.compile(r"layer_?(id|idx|index|num|number)")
 
 
 def unroll(module: nn.Module, model: Checkpoint, route: Route) -> None:
@@ -54,9 +57,12 @@ def unroll(module: nn.Module, model: Checkpoint, route: Route) -> None:
 
 def _tell_config(module: Any, model: Checkpoint, route: Route, unrolled: Sequence[nn.Module]) -> None:
     """Brings what the config says of each layer in step with the route."""
+    from transformers import PreTrainedConfig
+
     config, n_layers = module.config, model.n_layers
+    of_all = {"attention_types", "mlp_only_layers", *PreTrainedConfig().to_dict()}
     for name, value in list(config.to_dict().items()):
-        if name not in ("attention_types", "mlp_only_layers") and _is_by_layer(value, n_layers):
+        if name not in of_all and not name.endswith("token_id") and _is_by_layer(value, n_layers):
             setattr(config, name, [value[layer] for layer in route.layers])
     if hasattr(config, "attention_types"):  # GPT-Neo: kinds, and how often they repeat
         config.attention_types = [[list(config.attention_layers), 1]]
@@ -70,3 +76,47 @@ def _tell_config(module: Any, model: Checkpoint, route: Route, unrolled: Sequenc
 
 def _is_by_layer(value: Any, n_layers: int) -> bool:
     return isinstance(value, list) and len(value) == n_layers
+
+
+def check_kinds(loaded: nn.Module, model: Checkpoint, route: Route) -> None:
+    """Refuses a checkpoint in which a block is of another kind than the layer that it came from.
+
+    Logits do not show it all: a window that is longer than the text changes nothing. So the modules of each
+    block are compared, and all that they are told of themselves, the layer's number left out.
+
+    Args:
+        loaded: What transformers makes of the checkpoint.
+        model: The model that it came from.
+        route: Order of the layers.
+
+    Raises:
+        Unsupported: A block differs, or there are more or fewer; names the first difference.
+    """
+    found = blocks_of(loaded, model.layout)
+    if len(found) != len(route.layers):
+        raise Unsupported(
+            f"The config of {model.config.model_type!r} cannot say how many layers there are: "
+            f"{len(route.layers)} were written and {len(found)} loaded."
+        )
+    for place, (layer, block) in enumerate(zip(route.layers, found, strict=True)):
+        was, now = _kind(model.blocks[layer]), _kind(block)
+        for name in [*was, *now]:
+            if was.get(name) != now.get(name):
+                raise Unsupported(
+                    f"The config of {model.config.model_type!r} cannot say that layer {layer} runs at place "
+                    f"{place}: its {name} is {was.get(name)} and would be {now.get(name)}. Layers depend on "
+                    "their number there, so this route cannot be exported."
+                )
+
+
+def _kind(block: nn.Module) -> dict[str, Any]:
+    """What the modules of a block are, and the plain values that they hold, by path."""
+    plain = (bool, int, float, str, type(None))
+    kind: dict[str, Any] = {}
+    for path, part in block.named_modules():
+        kind[f"{path or 'block'} (module)"] = type(part).__name__
+        for name, value in vars(part).items():
+            told = isinstance(value, plain) and name != "training" and not name.startswith("_")
+            if told and not _NUMBER.fullmatch(name):
+                kind[f"{path}.{name}".lstrip(".")] = value
+    return kind

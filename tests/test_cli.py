@@ -428,7 +428,20 @@ def test_export_names_the_run_it_comes_from(call: Call, tmp_path: Path) -> None:
     run = interp.jobs.localize(model, task, out=tmp_path / "run")
     code, _, _ = call("export", "tiny:llama", tmp_path / "out", "--silence", "1", "--run", run.path)
     assert code == 0
-    assert run.localization.headline in (tmp_path / "out" / "README.md").read_text()
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert run.localization.headline in card
+    assert f"(`{model.name}`, {model.fingerprint})" in card  # another model than the one exported
+
+
+def test_export_looks_at_the_folder_before_it_loads_a_model(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interp.models.load, "load", lambda *_: pytest.fail("loaded"))
+    (tmp_path / "mine").write_text("")
+    code, _, err = call("export", "tiny:llama", tmp_path, "--silence", "1")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "is not an empty folder" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize(

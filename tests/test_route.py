@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +54,9 @@ def test_how_routes_are_written(line, numbers):
         ("-1", "'-1', piece 0"),
         ("0-3,7-4", r"'7-4', piece 1 .* goes down\. .* '7,6,\.\.\.'"),
         ("1.5", "'1.5', piece 0"),
+        ("0-1,\u0663", "'\u0663', piece 1"),
+        ("0,0-99999999999", "'0-99999999999', piece 1 .* names layer 99999999999, and no model has 10000"),
+        ("10000", "names layer 10000, and no"),
     ],
 )
 def test_a_line_that_is_no_route_is_refused_by_piece(line, says):
@@ -65,12 +69,14 @@ def test_routes_that_mean_nothing_cannot_be_made():
         Route(())
     with pytest.raises(BadWord, match="got -1 at place 1"):
         Route((0, -1))
-    with pytest.raises(BadWord, match=r"got 1\.5 at place 0"):
-        Route((1.5,))  # pyright: ignore[reportArgumentType]
+    for bad in (1.5, 1.0, float("nan"), float("inf"), True, "x", "1", None):
+        with pytest.raises(BadWord, match=f"got {bad!r} at place 1"):
+            Route((0, bad))  # pyright: ignore[reportArgumentType]
     with pytest.raises(BadWord, match=r"route '0-4' names layer 4 at place 4, .* layers 0 to 3"):
         Route.identity(5).check(4)
 
 
 def test_a_list_is_taken_and_the_word_is_hashable():
     assert Route([0, 2]) == Route((0, 2))  # pyright: ignore[reportArgumentType]
+    assert type(Route((np.int64(3),)).layers[0]) is int
     assert len({Route((0, 2)), Route((0, 2)), Route((2, 0))}) == 2

@@ -64,7 +64,8 @@ def test_an_exported_edit_gives_the_edited_models_logits_and_tokens(tiny_model, 
     for completion in model.generate(requests):
         tokens = completion.prompt.tokens
         expected = model.forward(tokens, interventions=edits).logits
-        torch.testing.assert_close(logits_of(loaded, tokens), expected, rtol=1e-5, atol=1e-5)
+        close = 1e-6 if edits == (silence(1),) else 1e-5  # a zero is exact; other factors round
+        torch.testing.assert_close(logits_of(loaded, tokens), expected, rtol=close, atol=2 * close)
         assert generated(loaded, tokens)[: len(completion.tokens)] == list(completion.tokens)
     assert all(torch.equal(value, before[key]) for key, value in model.module.state_dict().items())
 
@@ -181,7 +182,8 @@ def test_the_folder_holds_a_checkpoint_a_tokenizer_and_a_card(tiny_model, tmp_pa
     model = tiny_model("llama")
     folder = export(model, tmp_path / "a" / "out", interventions=[silence(2)], note="`runs/x`: MLP 2 | helps")
     names = {path.name for path in folder.iterdir()}
-    assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= names
+    wanted = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "README.md"}
+    assert wanted <= names
     assert list((tmp_path / "a").iterdir()) == [folder]
     card = (folder / "README.md").read_text()
     for what in ("`tiny:llama`", model.fingerprint, "`L2.mlp_out*0`", "runs/x", "as it was"):

@@ -57,12 +57,10 @@ def unroll(module: nn.Module, model: Checkpoint, route: Route) -> None:
 
 def _tell_config(module: Any, model: Checkpoint, route: Route, unrolled: Sequence[nn.Module]) -> None:
     """Brings what the config says of each layer in step with the route."""
-    from transformers import PreTrainedConfig
-
     config, n_layers = module.config, model.n_layers
-    of_all = {"attention_types", "mlp_only_layers", *PreTrainedConfig().to_dict()}
+    apart = ("attention_types", "mlp_only_layers")
     for name, value in list(config.to_dict().items()):
-        if name not in of_all and not name.endswith("token_id") and _is_by_layer(value, n_layers):
+        if name not in apart and not name.endswith("token_id") and _is_by_layer(value, n_layers):
             setattr(config, name, [value[layer] for layer in route.layers])
     if hasattr(config, "attention_types"):  # GPT-Neo: kinds, and how often they repeat
         config.attention_types = [[list(config.attention_layers), 1]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from interp.errors import RunMismatch
@@ -69,6 +70,7 @@ def execute(  # noqa: PLR0913
     *,
     references: References | None = None,
     batch_size: int = 64,
+    scored: bool = False,
     watcher: Watcher | None = None,
 ) -> list[Attempt]:
     """Asks what a probe proposes until it proposes nothing, one row a draw.
@@ -84,6 +86,7 @@ def execute(  # noqa: PLR0913
         run: Holds the log; it must be open to be written unless every row is in it.
         references: Vectors of the reference sets that `Mean` words name.
         batch_size: Draws a batch. Part of what decides the last digits of a model's numbers.
+        scored: Whether rows hold what the model thought of each token.
         watcher: Is told of every batch.
 
     Returns:
@@ -98,6 +101,7 @@ def execute(  # noqa: PLR0913
     """
     if batch_size < 1:
         raise ValueError(f"a batch holds at least one draw, got batch_size={batch_size}")
+    ask = partial(_ask, model, task, references=references, scored=scored)
     log = {row.key: row for row in run.attempts}
     history: list[Attempt] = []
     while draws := list(probe.propose(task.questions, tuple(history))):
@@ -112,7 +116,7 @@ def execute(  # noqa: PLR0913
             watcher.stage(probe.name, total, len(history))
         for batch in batches:
             if any(slot.key not in log for slot in batch):
-                rows = [row for row in _ask(model, task, batch, references) if row.key not in log]
+                rows = [row for row in ask(batch) if row.key not in log]
                 run.append(rows)
                 log.update((row.key, row) for row in rows)
             rows = [log[slot.key] for slot in batch]
@@ -129,7 +133,7 @@ def _slots(task: Graded, probe: Probe, run: Run, draws: Sequence[Draw]) -> list[
     for draw in draws:
         if draw.question not in questions:
             raise ValueError(f"{probe.name} proposes {draw.question!r}, which the task lacks")
-        seed = draw_seed(run.seed, probe.name, draw.question, draw.draw)
+        seed = draw_seed(run.seed, draw.seeded_as or probe.name, draw.question, draw.draw)
         key = (probe.name, draw.question, draw.draw)
         slots.append(_Slot(questions[draw.question], draw, key, seed))
     return slots
@@ -175,8 +179,10 @@ def _check_procedures(model: Model, slots: Sequence[_Slot]) -> None:
         fits.update(fresh)
 
 
-def _ask(model: Model, task: Graded, batch: Sequence[_Slot], references: References | None) -> list[Attempt]:
-    completions = model.generate([slot.request for slot in batch], references=references)
+def _ask(
+    model: Model, task: Graded, batch: Sequence[_Slot], *, references: References | None, scored: bool
+) -> list[Attempt]:
+    completions = model.generate([slot.request for slot in batch], references=references, scored=scored)
     return [_row(task, slot, completion) for slot, completion in zip(batch, completions, strict=True)]
 
 
@@ -202,6 +208,7 @@ def _row(task: Graded, slot: _Slot, completion: Completion) -> Attempt:
         grader=task.grader,
         n_prompt_tokens=len(completion.prompt.tokens),
         n_layer_tokens=completion.n_layer_tokens,
+        scores=completion.scores,
     )
 
 

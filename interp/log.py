@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from interp.disk import GO_ON, sync_directory, write_all
 from interp.errors import RunDamaged, RunError, RunUnwritable
-from interp.question import Attempt
+from interp.question import Attempt, TokenScores
+
+if TYPE_CHECKING:
+    import polars
 
 _REPAIR = "Remove the line and resume the run: what is missing is asked again."
 
@@ -116,3 +121,53 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, int], Attempt], int]:
         if rows.setdefault(row.key, row) != row:
             raise RunDamaged(f"{path}, line {number}: a second, different row for {row.key}. {_REPAIR}")
     return rows, n_bytes
+
+
+def read_table(path: Path) -> polars.DataFrame:
+    """The log as a table, one row an attempt, each key once, in the order in which it was written.
+
+    Columns are the fields of `Attempt`; their types are fixed, whatever the rows hold. `span` is a list of
+    two characters' places, `scores` a struct of lists, null where nothing was scored.
+
+    Raises:
+        RunDamaged: A line before the last is no attempt, or two rows of one key differ.
+    """
+    import polars as pl
+    from polars.exceptions import PolarsError
+
+    data = path.read_bytes() if path.exists() else b""
+    whole = data[: data.rfind(b"\n") + 1]
+    key = ["probe", "question", "draw"]
+    try:
+        table = pl.read_ndjson(io.BytesIO(whole), schema=table_schema()) if whole else None
+    except PolarsError:
+        table = None  # a torn line, half of a surrogate pair, or damage: the slow reader knows which
+    if table is not None and table.height == whole.count(b"\n"):
+        flawed = pl.any_horizontal(pl.col(*key, "outcome").is_null()) | pl.struct(key).is_duplicated()
+        if not table.select(flawed.any()).item():
+            return table
+    rows, _ = _read(path)
+    return pl.DataFrame([_clean(row.to_json()) for row in rows.values()], schema=table_schema())
+
+
+def table_schema() -> dict[str, Any]:
+    """Column types of the log as a table."""
+    import polars as pl
+
+    floats, counts = pl.List(pl.Float64), pl.List(pl.Int64)
+    words = ("question", "question_hash", "probe", "procedure", "prompt_hash", "text", "finish")
+    types: dict[str, Any] = dict.fromkeys((*words, "outcome", "reason", "answer", "grader"), pl.String)
+    types |= dict.fromkeys(("draw", "seed", "n_prompt_tokens", "n_layer_tokens"), pl.Int64)
+    types |= {"interventions": pl.List(pl.String), "tokens": counts, "span": counts}
+    scores = {f.name: counts if f.name == "start" else floats for f in fields(TokenScores)}
+    types["scores"] = pl.Struct(scores)
+    return {f.name: types[f.name] for f in fields(Attempt)}
+
+
+def _clean(row: dict[str, Any]) -> dict[str, Any]:
+    """The row without halves of surrogate pairs, which a table cannot hold."""
+    return row | {
+        name: row[name].encode("utf-8", "replace").decode()
+        for name in ("text", "answer")
+        if row[name] is not None
+    }

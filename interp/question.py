@@ -1,4 +1,4 @@
-"""What is asked and what came back: `Question`, `Verdict`, `Attempt`, `FailureSet`."""
+"""What is asked and what came back: `Question`, `Verdict`, `TokenScores`, `Attempt`, `FailureSet`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ class Question:
         candidates: The answers that a question names itself, in order ("Which is smaller, 3 or 8?").
             They give the chance floor and show an answer that follows a position, not the question.
         subject: A name for questions of one sort; intervals and splits respect it.
+        template: Name of what questions were made from: a template, a passage; intervals draw such
+            questions together.
     """
 
     id: str
@@ -43,6 +45,7 @@ class Question:
     labels: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     subject: str = ""
+    template: str = ""
 
     @property
     def hash(self) -> str:
@@ -105,6 +108,35 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class TokenScores:
+    """What the model thought of each token that it generated, before temperature and filters; in nats.
+
+    One value a token, the one that ended the answer included. They are all that the answer-blind selectors
+    read (`interp.readings.selectors`), so whole logits are not kept.
+
+    Attributes:
+        logprob: Log-probability of the token.
+        entropy: Entropy of the distribution.
+        margin: Probability of the most probable token minus that of the next.
+        confidence: Minus the mean log-probability of the 20 most probable tokens (DeepConf).
+        certainty: Divergence of the uniform distribution from this one (self-certainty).
+        start: Where the token's text begins in the answer, in characters.
+    """
+
+    logprob: tuple[float, ...]
+    entropy: tuple[float, ...]
+    margin: tuple[float, ...]
+    confidence: tuple[float, ...]
+    certainty: tuple[float, ...]
+    start: tuple[int, ...]
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> TokenScores:
+        """Inverse of `dataclasses.asdict`."""
+        return cls(**{name: tuple(values) for name, values in value.items()})
+
+
+@dataclass(frozen=True)
 class Attempt:
     """One row of the log: one try at one question, with all that is needed to read it again.
 
@@ -127,6 +159,7 @@ class Attempt:
         grader: Version of the grader.
         n_prompt_tokens: Length of the prompt in tokens.
         n_layer_tokens: Layers times tokens, as this attempt would cost alone.
+        scores: What the model thought of each token; None where it was not asked for.
     """
 
     question: str
@@ -147,6 +180,7 @@ class Attempt:
     grader: str
     n_prompt_tokens: int
     n_layer_tokens: int
+    scores: TokenScores | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -154,8 +188,11 @@ class Attempt:
         return self.probe, self.question, self.draw
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON value with every field."""
-        return asdict(self)
+        """Plain JSON value with every field; `scores` only where there are some."""
+        row = asdict(self)
+        if self.scores is None:
+            del row["scores"]
+        return row
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Attempt:
@@ -166,6 +203,7 @@ class Attempt:
         row["outcome"] = Outcome(row["outcome"])
         row["reason"] = row["reason"] and Reason(row["reason"])
         row["span"] = row["span"] and (row["span"][0], row["span"][1])
+        row["scores"] = row.get("scores") and TokenScores.from_json(row["scores"])
         return cls(**row)
 
 

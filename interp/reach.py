@@ -1,16 +1,21 @@
 """What repeated attempts at one question say: at least one right, all right, the commonest right, by chance.
 
-Pure functions of counts, all exact. Attempts are drawn without replacement from those that were made, so
-nothing depends on their order.
+Pure functions of counts, all exact up to rounding. Attempts are drawn without replacement from those that
+were made, so nothing depends on their order.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from interp.errors import BadInput
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -48,8 +53,8 @@ def majority_at_k(counts: Mapping[Hashable, int], right: Hashable, k: int) -> fl
     """Chance that the commonest of k attempts is right; m answers that are equally common share it.
 
     Summed over how often the right answer is drawn, t of k, with the others drawn at most t times: the
-    coefficient of x^(k - t) in the product over the others of C(count, 0) + ... + C(count, t) x^t, the last
-    term marked, since it is a tie.
+    coefficient of x^(k - t) in the product over the others of C(count, 0) + ... + y C(count, t) x^t, the last
+    term marked by y, since it is a tie.
 
     Args:
         counts: How often each answer was given in all attempts.
@@ -70,23 +75,74 @@ def majority_at_k(counts: Mapping[Hashable, int], right: Hashable, k: int) -> fl
     if not 1 <= k <= n:
         raise BadInput(f"maj@{k} needs k >= 1 and at least k attempts, got {n}; ask more often or lower k.")
     others = [count for answer, count in counts.items() if answer != right]
-    n_right = counts.get(right, 0)
-    total = sum(
-        math.comb(n_right, t) * _shared(others, most=t, n_drawn=k - t) for t in range(1, min(n_right, k) + 1)
-    )
-    return total / math.comb(n, k)
+    return float(majorities_at_k(np.array([counts.get(right, 0)]), np.array([others or [0]]), k)[0])
 
 
-def _shared(others: Sequence[int], *, most: int, n_drawn: int) -> float:
-    """Ways to draw the others, none more than `most` times, each divided by 1 + the number of ties."""
-    ways: Counter[tuple[int, int]] = Counter({(0, 0): 1})
-    for count in others:
-        grown: Counter[tuple[int, int]] = Counter()
-        for (drawn, n_ties), times in ways.items():
-            for j in range(min(count, most, n_drawn - drawn) + 1):
-                grown[drawn + j, n_ties + (j == most)] += times * math.comb(count, j)
-        ways = grown
-    return sum(times / (1 + n_ties) for (drawn, n_ties), times in ways.items() if drawn == n_drawn)
+def majorities_at_k(
+    n_right: Int[np.ndarray, " question"],
+    others: Int[np.ndarray, "question answer"],
+    k: int,
+    *,
+    blank: Int[np.ndarray, " question"] | None = None,
+) -> Float[np.ndarray, " question"]:
+    """`majority_at_k` of many questions at once.
+
+    A tie with m others is worth 1 / (1 + m), the integral of y^m over [0, 1]: so the mark of a tie is y, and
+    Gauss-Legendre quadrature, exact for the degree at hand, adds up the polynomials in x.
+
+    Args:
+        n_right: How often each question's right answer was given.
+        others: How often each other answer was given; zeros fill up.
+        k: Attempts drawn; every question has at least as many.
+        blank: How often nothing could be read; such attempts are drawn, and have no vote.
+
+    Raises:
+        BadInput: A question has fewer than k attempts, or a count is negative.
+    """
+    ordered = -np.sort(-others, axis=1)
+    silent = np.zeros_like(n_right) if blank is None else blank
+    totals = n_right + ordered.sum(axis=1) + silent
+    if k < 1 or (totals < k).any() or any((counts < 0).any() for counts in (n_right, others, silent)):
+        raise BadInput(f"maj@{k} needs k >= 1 and at least k attempts; ask more often or lower k.")
+    most = int(max(totals.max(initial=0), 1))
+    binomial = np.array([[math.comb(n, j) for j in range(k + 1)] for n in range(most + 1)], dtype=float)
+    ways = np.zeros(len(totals))
+    for t in range(1, k + 1):
+        can = np.flatnonzero(n_right >= t)
+        if len(can):
+            begun = binomial[silent[can], : k - t + 1]
+            shared = _shared(binomial, ordered[can], begun, most=t, n_drawn=k - t)
+            ways[can] += binomial[n_right[can], t] * shared
+    return ways / binomial[totals, k]
+
+
+def _shared(
+    binomial: Float[np.ndarray, "n k"],
+    others: Int[np.ndarray, "question answer"],
+    begun: Float[np.ndarray, "question drawn"],
+    *,
+    most: int,
+    n_drawn: int,
+) -> Float[np.ndarray, " question"]:
+    """Ways to draw the others, none more than `most` times, each divided by 1 + the number of ties.
+
+    `begun` holds the ways to draw what has no vote, by how many are drawn.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(n_drawn // most // 2 + 1)
+    total = np.zeros(len(others))
+    for y, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        ways = begun.copy()
+        for count in others.T:
+            rows = np.flatnonzero(count)
+            if not len(rows):
+                break
+            grown = ways[rows].copy()
+            for j in range(1, min(most, n_drawn, int(count.max())) + 1):
+                factor = binomial[count[rows], j] * (y if j == most else 1.0)
+                grown[:, j:] += factor[:, None] * ways[rows, : n_drawn + 1 - j]
+            ways[rows] = grown
+        total += weight * ways[:, n_drawn]
+    return total
 
 
 def chance_floor(k: int, m: int) -> float:

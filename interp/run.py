@@ -10,6 +10,7 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from interp.difference import ABSENT, changes, differences, question_differences
 from interp.disk import take_lock, temporary, write_atomic
 from interp.errors import BadQuestions, RunDamaged, RunError, RunMismatch
-from interp.log import Log
+from interp.log import Log, read_table
 from interp.question import Attempt, FailureSet, Question
 
 if TYPE_CHECKING:
@@ -44,8 +45,11 @@ class Run:
         self.questions = _read_questions(path / QUESTIONS)
         self.environment = self._read_object(ENVIRONMENT)
         self._resumed_with: list[dict[str, list[Any]]] = self.environment.pop("resumed_with", [])
-        self._log = Log(path / ATTEMPTS)
         self._lock: int | None = None
+
+    @cached_property
+    def _log(self) -> Log:
+        return Log(self.path / ATTEMPTS)
 
     @classmethod
     def create_or_resume(
@@ -119,8 +123,8 @@ class Run:
 
     def close(self) -> None:
         """Releases the directory; the run can still be read."""
-        self._log.close()
         if self._lock is not None:
+            self._log.close()
             os.close(self._lock)
         self._lock = None
 
@@ -133,6 +137,14 @@ class Run:
     def attempts(self) -> list[Attempt]:
         """Every row of the log, in the order in which it was written."""
         return list(self._log.rows.values())
+
+    def table(self) -> polars.DataFrame:
+        """The log as a table, read anew from the disk; see `interp.log.read_table`.
+
+        Raises:
+            RunDamaged: The log cannot be read back.
+        """
+        return read_table(self.path / ATTEMPTS)
 
     @property
     def environment_changes(self) -> dict[str, tuple[Any, Any]]:

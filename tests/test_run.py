@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import polars as pl
@@ -22,7 +22,8 @@ from scripted_task import ENVIRONMENT, PLAN, QUESTIONS, open_run, some_rows
 import interp.disk
 import interp.log
 from interp.errors import BadQuestions, RunDamaged, RunError, RunLocked, RunMismatch, RunUnwritable
-from interp.question import FailureSet
+from interp.log import table_schema
+from interp.question import FailureSet, TokenScores
 from interp.run import Run
 
 FAILURES = FailureSet("wrong", 1, ("q01", "q02"), ("q03", "q04"), 2, 5, 7)
@@ -248,9 +249,13 @@ def test_a_damaged_line_before_the_last_is_named(tmp_path: Path, line: bytes) ->
     log = tmp_path / "attempts.jsonl"
     lines = log.read_bytes().split(b"\n")
     log.write_bytes(b"\n".join([lines[0], line, *lines[2:]]))
-    for opening in (Run.read, open_run):
+    for reading in (
+        lambda: Run.read(tmp_path).attempts,
+        Run.read(tmp_path).table,
+        lambda: open_run(tmp_path),
+    ):
         with pytest.raises(RunDamaged, match="line 2"):
-            opening(tmp_path)
+            reading()
     log.write_bytes(b"\n".join([lines[0], line, lines[2][:20]]))
     with pytest.raises(RunDamaged, match="line 2"):
         open_run(tmp_path)
@@ -267,10 +272,12 @@ def test_a_row_that_stands_twice_counts_once_unless_it_differs(tmp_path: Path) -
     with log.open("ab") as end:
         end.write(first + b"\n")
     assert Run.read(tmp_path).attempts == some_rows(2)
+    assert Run.read(tmp_path).table()["draw"].to_list() == [0, 1]
     with log.open("ab") as end:
         end.write(first.replace(b"apples", b"pears") + b"\n")
-    with pytest.raises(RunDamaged, match=r"line 4.*second, different row"):
-        Run.read(tmp_path)
+    for reading in (lambda: Run.read(tmp_path).attempts, Run.read(tmp_path).table):
+        with pytest.raises(RunDamaged, match=r"line 4.*second, different row"):
+            reading()
 
 
 def test_a_full_disk_leaves_the_log_as_it_was(tmp_path: Path) -> None:
@@ -477,3 +484,25 @@ class LogMachine(RuleBasedStateMachine):
 
 TestLog = LogMachine.TestCase
 TestLog.settings = settings(max_examples=25, stateful_step_count=12, deadline=None)
+
+
+def test_the_log_as_a_table_holds_what_the_rows_hold(tmp_path: Path) -> None:
+    scores = TokenScores((-0.5, -1.25), (0.1, 0.2), (0.3, 0.4), (2.0, 3.0), (4.0, 5.0), (0, 3))
+    rows = [replace(row, scores=scores if row.draw else None, span=None, reason=None) for row in some_rows(3)]
+    with open_run(tmp_path) as run:
+        assert run.table().schema == pl.Schema(table_schema()), "a log without a row has the same columns"
+        run.append(rows)
+    table = Run.read(tmp_path).table()
+    assert table.schema == pl.Schema(table_schema())
+    written = [row.to_json() | {"scores": row.scores and asdict(row.scores)} for row in rows]
+    assert table.to_dicts() == json.loads(json.dumps(written))
+    with (tmp_path / "attempts.jsonl").open("ab") as end:
+        end.write(b'{"question": "torn')
+    assert Run.read(tmp_path).table().equals(table)
+    assert Run.read(tmp_path).attempts == rows
+
+
+def test_a_half_of_a_surrogate_pair_does_not_stop_the_table(tmp_path: Path) -> None:
+    with open_run(tmp_path) as run:
+        run.append(some_rows(2, text="a \ud83d"))
+    assert [text[:2] + text[3:] for text in Run.read(tmp_path).table()["text"]] == ["a  0", "a  1"]

@@ -77,13 +77,7 @@ class Backend(Checkpoint):
         """
         with torch.inference_mode():
             stepper = self.stepper(batch)
-            return decode(
-                stepper,
-                batch.decodings,
-                seeds=batch.seeds,
-                end_tokens=self.end_tokens,
-                to_text=self.decode,
-            )
+            return decode(stepper, batch, end_tokens=self.end_tokens, to_text=self.decode)
 
     def decoded_logits(
         self, prompts: Sequence[tuple[int, ...]], n_new_tokens: int
@@ -103,6 +97,7 @@ class Backend(Checkpoint):
         references: References | None = None,
         record: Sequence[Site] = (),
         record_on: str | None = None,
+        scored: bool = False,
     ) -> Iterator[Completion]:
         """Answers requests of any mix of procedures, one completion a request, in their order.
 
@@ -112,6 +107,7 @@ class Backend(Checkpoint):
             record: Sites to record, after the edits, in the prompt and at every generated token that is read
                 back: all but the last.
             record_on: Device on which recorded tensors are kept; None leaves them where the model runs.
+            scored: Whether to keep what the model thought of each token.
 
         Raises:
             BadLogits: The logits of a row are NaN or infinite.
@@ -122,10 +118,16 @@ class Backend(Checkpoint):
             self.check_recorded(site)
         for start in range(0, len(requests), MAX_BATCH):
             chunk = requests[start : start + MAX_BATCH]
-            yield from self._complete(chunk, references, Recording(tuple(record), record_on))
+            recording = Recording(tuple(record), record_on)
+            yield from self._complete(chunk, references, recording, scored=scored)
 
     def _complete(
-        self, requests: Sequence[Request], references: References | None, recording: Recording
+        self,
+        requests: Sequence[Request],
+        references: References | None,
+        recording: Recording,
+        *,
+        scored: bool,
     ) -> list[Completion]:
         rendered: dict[tuple[str, Prompt], Rendered] = {}
         for request in requests:
@@ -145,6 +147,7 @@ class Backend(Checkpoint):
                 seeds=[request.seed for request in requests],
                 references=references,
                 recording=recording,
+                scored=scored,
             )
         )
         return [
@@ -155,6 +158,7 @@ class Backend(Checkpoint):
                 prompt=prompt,
                 n_layer_tokens=self.n_layers * (len(prompt.tokens) + len(answer.tokens) - 1),
                 activations=answer.activations,
+                scores=answer.scored and answer.scored.finished(answer.tokens, self.decode),
             )
             for answer, prompt in zip(answers, prompts, strict=True)
         ]

@@ -12,6 +12,7 @@ from interp.errors import BadLogits
 from interp.models.model import Recorded
 from interp.models.recording import NOTHING, Recording
 from interp.models.sample import Chooser
+from interp.models.score import Scored, token_scores
 from interp.procedure import Decoding
 from interp.site import Site
 
@@ -34,6 +35,7 @@ class Batch:
         seeds: Seed of each row's draws.
         references: Tensors that interventions name by key.
         recording: What to record, in the prompt and in decoding.
+        scored: Whether each token's scores are kept.
     """
 
     prompts: Sequence[tuple[int, ...]]
@@ -42,6 +44,7 @@ class Batch:
     seeds: Sequence[int] = ()
     references: References | None = None
     recording: Recording = NOTHING
+    scored: bool = False
 
 
 class Stepper(Protocol):
@@ -72,13 +75,13 @@ class Answer:
     text: str = ""
     finish: Literal["stop", "length"] | None = None
     activations: Mapping[Site, Recorded] = field(default_factory=dict)
+    scored: Scored | None = None
 
 
 def decode(
     stepper: Stepper,
-    decodings: Sequence[Decoding],
+    batch: Batch,
     *,
-    seeds: Sequence[int],
     end_tokens: frozenset[int],
     to_text: Callable[[Sequence[int]], str],
 ) -> list[Answer]:
@@ -86,8 +89,7 @@ def decode(
 
     Args:
         stepper: The batch, not yet prefilled.
-        decodings: How each row is decoded.
-        seeds: Seed of each row's draws.
+        batch: How each row is decoded, and whether its tokens are scored.
         end_tokens: Tokens that end an answer.
         to_text: Turns an answer's tokens into text, special tokens left out.
 
@@ -97,13 +99,16 @@ def decode(
     Raises:
         BadLogits: The logits of a row are NaN or infinite.
     """
-    answers = [Answer() for _ in decodings]
+    decodings = batch.decodings
+    answers = [Answer(scored=Scored() if batch.scored else None) for _ in decodings]
     alive = list(range(len(decodings)))
-    chooser = Chooser(decodings, seeds)
+    chooser = Chooser(decodings, batch.seeds)
     logits = stepper.prefill()
     while True:
         check_finite(torch.isfinite(logits).all(-1), alive, answers)
         chosen = chooser.choose(logits, alive)
+        if batch.scored:
+            add_scores([answers[row] for row in alive], logits, chosen)
         kept: list[int] = []
         for place, (row, token) in enumerate(zip(alive, chosen, strict=True)):
             append_token(answers[row], token, decodings[row], end_tokens=end_tokens, to_text=to_text)
@@ -117,6 +122,13 @@ def decode(
             alive = [alive[place] for place in kept]
             stepper.keep(torch.tensor(kept, device=logits.device))
         logits = stepper.step(torch.tensor([answers[row].tokens[-1] for row in alive], device=logits.device))
+
+
+def add_scores(answers: Sequence[Answer], logits: Float[Tensor, "row vocab"], tokens: Sequence[int]) -> None:
+    """Notes what the model thought of the next token of each answer."""
+    for answer, row in zip(answers, token_scores(logits, tokens), strict=True):
+        if answer.scored is not None:
+            answer.scored.rows.append(row)
 
 
 def append_token(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from interp.intervention import Intervention
 from interp.procedure import Procedure, Prompt, Request
+from interp.question import TokenScores
 from interp.site import Site
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Completion:
         prompt: The prompt it answers.
         n_layer_tokens: Layers times tokens read or written, as this request would cost alone.
         activations: What was recorded, by site.
+        scores: What the model thought of each token; None unless it was asked for.
     """
 
     text: str
@@ -68,6 +70,7 @@ class Completion:
     prompt: Rendered
     n_layer_tokens: int
     activations: Mapping[Site, Recorded] = field(default_factory=dict, compare=False, repr=False)
+    scores: TokenScores | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,7 @@ class Model(Protocol):
         references: References | None = None,
         record: Sequence[Site] = (),
         record_on: str | None = None,
+        scored: bool = False,
     ) -> Iterator[Completion]:
         """Answers requests of any mix of procedures, one completion a request, in their order.
 
@@ -187,6 +191,7 @@ class Model(Protocol):
             record: Sites to record, after the edits, in the prompt and at every generated token that is read
                 back: all but the last.
             record_on: Device on which recorded tensors are kept; None leaves them where the model runs.
+            scored: Whether to keep what the model thought of each token.
 
         Raises:
             BadLogits: The logits of a row are NaN or infinite.

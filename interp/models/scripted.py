@@ -107,6 +107,7 @@ class Scripted:
         references: Mapping[str, Any] | None = None,  # noqa: ARG002
         record: Sequence[Site] = (),
         record_on: str | None = None,  # noqa: ARG002
+        scored: bool = False,  # noqa: ARG002
     ) -> Iterator[Completion]:
         """One completion a request, in order, lazily.
 

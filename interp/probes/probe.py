@@ -18,11 +18,13 @@ class Draw:
         question: Id of the question to ask.
         draw: Its number within probe and question; a number is never used twice.
         procedure: How to ask.
+        seeded_as: Name of the probe whose seed it takes; its own unless given. A replay takes another's.
     """
 
     question: str
     draw: int
     procedure: Procedure
+    seeded_as: str | None = None
 
 
 class Probe(Protocol):

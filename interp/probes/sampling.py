@@ -20,11 +20,12 @@ class Sampling:
     Attributes:
         procedure: A procedure whose decoding has a temperature.
         n_draws: Draws a question: the budget.
+        name: Part of the key of its rows; two settings in one run have different names.
     """
 
     procedure: Procedure
     n_draws: int
-    name: str = field(default="sampling", init=False)
+    name: str = "sampling"
     sees_verdicts: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:

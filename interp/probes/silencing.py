@@ -32,6 +32,7 @@ class Silencing:
         ablation: "zero" silences a block's contribution, "mean" puts its mean over a reference set there.
         scope: At which positions the ablation acts.
         reference: Key of the reference set of a mean ablation.
+        name: Part of the key of its rows; two settings in one run have different names.
     """
 
     procedure: Procedure
@@ -40,7 +41,7 @@ class Silencing:
     ablation: Literal["zero", "mean"] = "zero"
     scope: Scope = Scope.BOTH
     reference: str | None = None
-    name: str = field(default="silencing", init=False)
+    name: str = "silencing"
     sees_verdicts: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:

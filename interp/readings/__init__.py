@@ -1,0 +1,1 @@
+"""Readings: pure functions from the log of an audit to its tables."""

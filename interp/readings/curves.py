@@ -1,0 +1,177 @@
+"""Reach curves: what k attempts of a probe reach, with their controls beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from interp.errors import BadInput
+from interp.pairs import bootstrap_means
+from interp.question import Question
+from interp.reach import chance_floor, majorities_at_k, pass_at_k, pass_hat_k
+from interp.readings.clusters import Clusters
+from interp.readings.decoys import decoy_counts
+from interp.readings.probed import Probed, tally
+from interp.stats import wilson
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    Column = Float[np.ndarray, " question"]
+
+MOST_K = 64
+"""Budgets up to this one are all read; above it those that double, and the whole budget."""
+N_RESAMPLES = 2000
+SCHEMA = {
+    "probe": pl.String,
+    "k": pl.Int64,
+    **dict.fromkeys(
+        ("reach", "reach_low", "reach_high", "pass_hat", "majority", "floor", "decoy"), pl.Float64
+    ),
+    **dict.fromkeys(("excess", "excess_low", "excess_high"), pl.Float64),
+}
+
+
+def budgets(n: int) -> list[int]:
+    """The values of k that are read for n attempts."""
+    doubled = [2**i for i in range(n.bit_length()) if 2**i <= n]
+    return sorted({*range(1, min(n, MOST_K) + 1), *doubled, n})
+
+
+def reach_table(
+    attempts: pl.DataFrame,
+    probe: Probed,
+    questions: Sequence[Question],
+    *,
+    targets: pl.DataFrame,
+    clusters: Clusters,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """One row a k: what k attempts reach, by the unbiased estimate, averaged over questions.
+
+    Columns: `probe`; `k`; `reach` (pass@k) with its interval; `pass_hat` (all k right); `majority` (the
+    commonest of k right; at powers of two up to `MOST_K` and at the whole budget, else null); `floor` (k
+    guesses among each question's options; null unless all have some); `decoy` (the same attempts against
+    wrong targets, averaged within a question first; null unless all have some); `excess` (reach - decoy)
+    with its interval. Intervals are percentile bootstraps of whole clusters, 95 percent; Wilson's where the
+    column is constant.
+
+    Args:
+        attempts: The probe's rows, as `attempts_of` gives them.
+        probe: The probe.
+        questions: The questions, in the same order.
+        targets: Their wrong targets; see `decoy_targets`.
+        clusters: Which questions belong together.
+        seed: Seed of the bootstrap.
+    """
+    counts = tally(attempts)
+    n, right = counts["n"].to_numpy(), counts["n_right"].to_numpy()
+    ks = budgets(int(n.min()))
+    columns: dict[str, dict[int, Column]] = {
+        "reach": _each(pass_at_k, n, right, ks),
+        "pass_hat": _each(pass_hat_k, n, right, ks),
+        "majority": _majorities(attempts, ks),
+        "floor": _floors(questions, ks),
+        "decoy": _decoys(attempts, targets, counts, ks),
+    }
+    decoys = columns["decoy"]
+    excess = {k: columns["reach"][k] - decoys[k] for k in decoys}
+    reach_ends = _intervals(columns["reach"], clusters, seed)
+    excess_ends = _intervals(excess, clusters, seed)
+    rows = [
+        {"probe": probe.name, "k": k}
+        | {name: float(values[k].mean()) if k in values else None for name, values in columns.items()}
+        | {"excess": float(excess[k].mean()) if k in excess else None}
+        | dict(zip(("reach_low", "reach_high"), reach_ends[k], strict=True))
+        | dict(zip(("excess_low", "excess_high"), excess_ends.get(k, (None, None)), strict=True))
+        for k in ks
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _each(
+    estimate: Callable[[int, int, int], float], n: np.ndarray, right: np.ndarray, ks: Sequence[int]
+) -> dict[int, Column]:
+    """An estimate for each k and question; each pair of counts is computed once."""
+    width = int(n.max(initial=0)) + 1
+    codes, index = np.unique(n * width + right, return_inverse=True)
+    pairs = [divmod(int(code), width) for code in codes]
+    return {k: np.array([estimate(a, c, k) for a, c in pairs])[index] for k in ks}
+
+
+def _majorities(attempts: pl.DataFrame, ks: Sequence[int]) -> dict[int, Column]:
+    """The chance that the commonest of k attempts is right; what cannot be read has no vote."""
+    order = attempts.select("question").unique(maintain_order=True).with_row_index("row")
+    given = (
+        attempts.with_columns(said=pl.when(~pl.col("right")).then("answer"))
+        .group_by("question", "right", "said")
+        .agg(count=pl.len())
+        .join(order, on="question")
+        .sort("row", "count", descending=[False, True])
+    )
+    n_right, n_blank = np.zeros((2, order.height), dtype=np.int64)
+    blank = ~pl.col("right") & pl.col("said").is_null()
+    for counts, rows in ((n_right, given.filter("right")), (n_blank, given.filter(blank))):
+        counts[rows["row"].to_numpy()] = rows["count"].to_numpy()
+    misses = given.filter(~pl.col("right") & pl.col("said").is_not_null())
+    misses = misses.with_columns(column=pl.int_range(pl.len()).over("row"))
+    width = int(misses["column"].max() or 0) + 1  # pyright: ignore[reportArgumentType]
+    others = np.zeros((order.height, width), dtype=np.int64)
+    others[misses["row"].to_numpy(), misses["column"].to_numpy()] = misses["count"].to_numpy()
+    read = {k for k in ks if k & (k - 1) == 0 and k <= MOST_K} | {ks[-1]}
+    return {k: majorities_at_k(n_right, others, k, blank=n_blank) for k in sorted(read)}
+
+
+def _floors(questions: Sequence[Question], ks: Sequence[int]) -> dict[int, Column]:
+    sizes = [len(question.choices) or len(question.candidates) for question in questions]
+    if not all(sizes):
+        return {}
+    return {k: np.array([chance_floor(k, m) for m in sizes]) for k in ks}
+
+
+def _decoys(
+    attempts: pl.DataFrame, targets: pl.DataFrame, counts: pl.DataFrame, ks: Sequence[int]
+) -> dict[int, Column]:
+    """What k attempts reach of a wrong target, averaged over each question's targets."""
+    index = counts.with_row_index("row")
+    hits = decoy_counts(attempts, targets).join(index, on="question", how="inner", maintain_order="left")
+    if hits["row"].n_unique() < counts.height:
+        return {}
+    rows, n, c = (hits[name].to_numpy() for name in ("row", "n", "n_hits"))
+    n_targets = np.bincount(rows, minlength=counts.height)
+    return {
+        k: np.bincount(rows, weights=values, minlength=counts.height) / n_targets
+        for k, values in _each(pass_at_k, n, c, ks).items()
+    }
+
+
+def _intervals(columns: dict[int, Column], clusters: Clusters, seed: int) -> dict[int, tuple[float, float]]:
+    if not columns:
+        return {}
+    values = np.stack([*columns.values()], axis=1)
+    return dict(zip(columns, mean_intervals(values, clusters, seed=seed), strict=True))
+
+
+def mean_intervals(
+    values: Float[np.ndarray, "question column"], clusters: Clusters, *, seed: int = 0
+) -> list[tuple[float, float]]:
+    """The 95 percent interval of each column's mean, every column on the same resamples.
+
+    A column that is constant, all 0 or all 1, gets Wilson's interval; constant at another value, that value.
+
+    Raises:
+        BadInput: There is no question, or not one cluster a question.
+    """
+    if values.shape[0] != len(clusters.labels):
+        raise BadInput(f"There are {len(clusters.labels)} clusters for {values.shape[0]} questions.")
+    means = bootstrap_means(values, clusters=clusters.labels, n_resamples=N_RESAMPLES, seed=seed)
+    ends = np.quantile(means, [0.025, 0.975], axis=0).T
+    n_clusters = len(set(clusters.labels))
+    found: list[tuple[float, float]] = []
+    for column, (low, high) in zip(values.T, ends, strict=True):
+        flat = column.min() == column.max() and column[0] in (0.0, 1.0)
+        found.append(wilson(round(column[0] * n_clusters), n_clusters) if flat else (float(low), float(high)))
+    return found

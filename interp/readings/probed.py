@@ -1,0 +1,80 @@
+"""The rows of one probe as an audit reads them: controls left out, attempts numbered from 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from interp.errors import BadInput
+from interp.question import Outcome
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A probe of an audit, as the run notes it.
+
+    Attributes:
+        name: Part of the key of its rows.
+        line: The line that it was asked for by ("sampling:32").
+        about: What it does, in words.
+        n_draws: Draws a question, controls included: the budget.
+        n_controls: Draws at the beginning that ask the deployed procedure again and reach nothing.
+        sees_verdicts: Whether its draws depend on the gold answers.
+        exchangeable: Whether its draws are independent repetitions. The draws of a sweep are all different:
+            its first k are then k of them in random order.
+    """
+
+    name: str
+    line: str
+    about: str
+    n_draws: int
+    n_controls: int = 0
+    sees_verdicts: bool = False
+    exchangeable: bool = True
+
+    @property
+    def budget(self) -> int:
+        """Attempts a question."""
+        return self.n_draws - self.n_controls
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Probed:
+        """Inverse of `dataclasses.asdict`."""
+        return cls(**value)
+
+
+def attempts_of(table: pl.DataFrame, probe: Probed, ids: Sequence[str]) -> pl.DataFrame:
+    """The attempts of a probe: the log's columns, with `attempt` (from 0) and `right`.
+
+    Sorted by question, in the order of `ids`, then by draw.
+
+    Raises:
+        BadInput: A question was not asked at all.
+    """
+    rows = table.filter(pl.col("probe") == probe.name, pl.col("draw") >= probe.n_controls)
+    order = pl.DataFrame(
+        {"question": list(ids), "place": range(len(ids))}, schema_overrides={"place": pl.Int64}
+    )
+    rows = (
+        rows.join(order, on="question", how="inner")
+        .sort("place", "draw")
+        .with_columns(
+            right=pl.col("outcome") == Outcome.RIGHT.value,
+            attempt=pl.col("draw") - probe.n_controls,
+        )
+    )
+    missing = order.join(rows, on="question", how="anti")["question"]
+    if missing.len():
+        raise BadInput(
+            f"The probe {probe.name!r} is not complete: {missing.len()} of {len(ids)} questions have no "
+            f"attempt, the first is {missing[0]!r}. Start the same command again to go on."
+        )
+    return rows
+
+
+def tally(attempts: pl.DataFrame) -> pl.DataFrame:
+    """One row a question, in order: `n` attempts and `n_right` of them."""
+    return attempts.group_by("question", maintain_order=True).agg(n=pl.len(), n_right=pl.col("right").sum())

@@ -27,7 +27,7 @@ from interp.route import Route
 from interp.site import Point, Site
 
 if TYPE_CHECKING:
-    from interp.jobs import LocalizePlan, localize
+    from interp.jobs.localizing import LocalizePlan, localize
     from interp.localized import LocalizeRun
     from interp.models.export import export
     from interp.models.load import LoadOptions, load
@@ -68,12 +68,12 @@ __all__ = [
 
 _LAZY = {
     "LoadOptions": "interp.models.load",
-    "LocalizePlan": "interp.jobs",
+    "LocalizePlan": "interp.jobs.localizing",
     "LocalizeRun": "interp.localized",
     "export": "interp.models.export",
     "load": "interp.models.load",
     "load_task": "interp.tasks.load",
-    "localize": "interp.jobs",
+    "localize": "interp.jobs.localizing",
 }
 
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from interp.errors import BadInput
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
-_CHUNK = 256
-"""Resamples that are held at a time."""
+from interp.means import bootstrap_means
 
 
 def mcnemar(b: int, c: int) -> float:
@@ -68,45 +62,6 @@ def paired_bootstrap(
     means = bootstrap_means(columns, clusters=clusters, n_resamples=n_resamples, seed=seed)
     low, high = np.quantile(means[:, 0], [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
-
-
-def bootstrap_means(
-    values: Float[np.ndarray, "question column"],
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    n_resamples: int = 2000,
-    seed: int = 0,
-) -> Float[np.ndarray, "resample column"]:
-    """Means of the columns in resamples of the questions, whole clusters drawn together.
-
-    Every column sees the same resamples, so what is made of several columns is paired.
-
-    Args:
-        values: One row a question.
-        clusters: Which questions belong together; each alone unless given.
-        n_resamples: Number of resamples.
-        seed: Their seed.
-
-    Reference:
-        As `paired_bootstrap`.
-
-    Raises:
-        BadInput: There is no question, a value is not finite, or there are not as many clusters.
-    """
-    if not values.size or not np.isfinite(values).all():
-        raise BadInput(f"A bootstrap needs finite differences, got {values.size} of them.")
-    if clusters is not None and len(clusters) != len(values):
-        raise BadInput(f"Each difference has a cluster, got {len(values)} and {len(clusters)}.")
-    _, index = np.unique([str(c) for c in clusters or range(len(values))], return_inverse=True)
-    sizes = np.bincount(index)
-    sums = np.stack([np.bincount(index, weights=column) for column in values.T], axis=1)
-    stream, uniform = np.random.default_rng(seed), np.full(len(sizes), 1 / len(sizes))
-    means: list[np.ndarray] = []
-    for start in range(0, n_resamples, _CHUNK):
-        n = min(_CHUNK, n_resamples - start)
-        drawn = stream.multinomial(len(sizes), uniform, size=n).astype(float)
-        means.append((drawn @ sums) / (drawn @ sizes)[:, None])
-    return np.concatenate(means)
 
 
 def detectable_difference(n: int, changed: float, *, level: float = 0.95, power: float = 0.8) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from interp.jobs import LocalizePlan, localize
+from interp.jobs.localizing import LocalizePlan, localize
 from interp.models.hooks import HooksModel
 from interp.question import Attempt
 from interp.tasks.task import Task

@@ -17,12 +17,13 @@ import pytest
 import torch
 from planted import planted
 
-import interp.jobs
+import interp.jobs.localizing
 import interp.models.load
 import interp.progress
 import interp.tasks.cases
 import interp.tasks.load
 from interp import cli
+from interp.errors import BadInput
 from interp.tasks.load import TASKS
 
 CASES = Path(__file__).parent / "cases" / "grading.jsonl"
@@ -249,7 +250,7 @@ def test_stopped_by_ctrl_c_it_says_how_to_go_on_and_goes_on(
     arguments = (*LOCALIZE, "--batch-size", "60", "--out", str(out_dir))
 
     @contextmanager
-    def interrupted() -> Iterator[Interrupter]:
+    def interrupted(running: object) -> Iterator[Interrupter]:
         yield Interrupter(("silencing", 120))
 
     with monkeypatch.context() as patch:
@@ -333,10 +334,10 @@ def test_the_prompt_of_the_command_line_reaches_the_run(
 
     def localized(model: object, task: object, **options: object) -> object:
         seen.update(task=task, **options)
-        raise cli.BadInput("far enough")
+        raise BadInput("far enough")
 
     monkeypatch.setattr(interp.models.load, "load", lambda *_: None)
-    monkeypatch.setattr(interp.jobs, "localize", localized)
+    monkeypatch.setattr(interp.jobs.localizing, "localize", localized)
     shots = write(tmp_path / "shots.jsonl", {"question": "Capital of Atlantis?", "gold": ["Posy", "P"]})
     options = ("--system", "", "--answer-prefix", "It is ", "--template", "plain", "--examples", str(shots))
     more = ("--max-new-tokens", "3", "--scope", "prompt", "--max-failures", "0", "--seed", "4", "--n", "5")
@@ -425,7 +426,7 @@ def test_export_writes_a_checkpoint_and_says_how_to_load_it(call: Call, tmp_path
 
 def test_export_names_the_run_it_comes_from(call: Call, tmp_path: Path) -> None:
     model, task = planted(1)
-    run = interp.jobs.localize(model, task, out=tmp_path / "run")
+    run = interp.jobs.localizing.localize(model, task, out=tmp_path / "run")
     code, _, _ = call("export", "tiny:llama", tmp_path / "out", "--silence", "1", "--run", run.path)
     assert code == 0
     card = (tmp_path / "out" / "README.md").read_text()

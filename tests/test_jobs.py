@@ -33,7 +33,7 @@ from interp.errors import (
     RunMismatch,
 )
 from interp.intervention import Mean, Scope, parse_intervention
-from interp.jobs import LocalizePlan, localize
+from interp.jobs.localizing import LocalizePlan, localize
 from interp.localized import LocalizeRun
 from interp.localizers.attribution import ATTRIBUTION_SCHEMA
 from interp.localizers.lens import LENS_SCHEMA

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from interp.intervention import silence
-from interp.jobs import LocalizePlan, localize
+from interp.jobs.localizing import LocalizePlan, localize
 from interp.models.load import load
 from interp.procedure import Decoding, Procedure, Prompt, Request
 from interp.question import Kind, Outcome, Question, Verdict

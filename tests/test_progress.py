@@ -12,6 +12,7 @@ from scripted_task import some_rows
 
 import interp.progress
 from interp.intervention import silence
+from interp.localizers.running import RunningRepair
 from interp.progress import BarWatcher, PlainWatcher, watch
 from interp.question import Attempt, Outcome
 
@@ -57,7 +58,7 @@ def swept(question: str, outcomes: str) -> list[Attempt]:
 
 def test_plain_lines_come_at_the_start_every_ten_seconds_and_at_the_end(clock: Clock) -> None:
     stream = io.StringIO()
-    watcher = PlainWatcher(stream)
+    watcher = PlainWatcher(stream, RunningRepair())
     watcher.stage("deployed", 100, 0)
     for done in range(10, 101, 10):
         clock.now += 4
@@ -73,7 +74,7 @@ def test_plain_lines_come_at_the_start_every_ten_seconds_and_at_the_end(clock: C
 
 def test_the_time_left_follows_the_speed_of_the_last_line(clock: Clock) -> None:
     stream = io.StringIO()
-    watcher = PlainWatcher(stream)
+    watcher = PlainWatcher(stream, RunningRepair())
     watcher.stage("deployed", 100, 0)
     clock.now += 10
     watcher.stage("deployed", 100, 50)
@@ -87,7 +88,7 @@ def test_the_time_left_follows_the_speed_of_the_last_line(clock: Clock) -> None:
 
 def test_a_stage_that_was_begun_before_says_so_and_a_still_one_gives_no_nonsense(clock: Clock) -> None:
     stream = io.StringIO()
-    watcher = PlainWatcher(stream)
+    watcher = PlainWatcher(stream, RunningRepair())
     watcher.stage("silencing", 50, 20)
     clock.now += 10
     watcher.stage("silencing", 50, 20)
@@ -102,7 +103,7 @@ def test_a_stage_that_was_begun_before_says_so_and_a_still_one_gives_no_nonsense
 
 def test_the_best_block_so_far_stands_behind(clock: Clock) -> None:
     stream = io.StringIO()
-    watcher = PlainWatcher(stream)
+    watcher = PlainWatcher(stream, RunningRepair())
     watcher.stage("deployed", 3, 0)
     watcher.rows([replace(ROW, outcome=Outcome.WRONG)])
     watcher.stage("deployed", 3, 3)
@@ -130,7 +131,7 @@ def test_each_line_is_flushed_so_that_a_log_file_shows_it_at_once(clock: Clock) 
             self.flushed = self.getvalue()
 
     stream = Buffered()
-    PlainWatcher(stream).stage("deployed", 5, 0)
+    PlainWatcher(stream, RunningRepair()).stage("deployed", 5, 0)
     assert stream.flushed == "deployed: 5 to do\n"
 
 
@@ -143,7 +144,7 @@ def test_a_bar_a_stage_with_the_best_block_beside_it() -> None:
         TextColumn("{task.fields[best]}"),
     )
     with Progress(*columns, console=console, auto_refresh=False) as progress:
-        watcher = BarWatcher(progress)
+        watcher = BarWatcher(progress, RunningRepair())
         watcher.stage("deployed", 3, 0)
         watcher.stage("deployed", 3, 3)
         watcher.stage("silencing", 8, 0)
@@ -161,7 +162,7 @@ def test_a_bar_a_stage_with_the_best_block_beside_it() -> None:
 
 def test_a_probe_that_proposes_more_makes_its_bar_longer() -> None:
     with Progress(console=Console(file=io.StringIO()), auto_refresh=False) as progress:
-        watcher = BarWatcher(progress)
+        watcher = BarWatcher(progress, RunningRepair())
         watcher.stage("search", 4, 4)
         watcher.stage("search", 9, 4)
         assert [(bar.completed, bar.total) for bar in progress.tasks] == [(4, 9)]
@@ -170,7 +171,7 @@ def test_a_probe_that_proposes_more_makes_its_bar_longer() -> None:
 def test_a_bar_is_drawn_on_a_terminal_and_lines_are_written_elsewhere() -> None:
     plain, terminal = io.StringIO(), Terminal()
     for stream, kind in ((plain, PlainWatcher), (terminal, BarWatcher)):
-        with watch(stream) as watcher:
+        with watch(RunningRepair(), stream) as watcher:
             assert type(watcher) is kind
             watcher.stage("silencing", 4, 0)
             watcher.rows(swept("a", "WWRW"))
@@ -181,7 +182,7 @@ def test_a_bar_is_drawn_on_a_terminal_and_lines_are_written_elsewhere() -> None:
 
 
 def test_progress_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    with watch() as watcher:
+    with watch(RunningRepair()) as watcher:
         watcher.stage("deployed", 2, 0)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "deployed: 2 to do\n")
@@ -191,7 +192,7 @@ def test_a_bar_is_left_whole_when_the_run_stops_inside() -> None:
     terminal = Terminal()
 
     def stopped() -> None:
-        with watch(terminal) as watcher:
+        with watch(RunningRepair(), terminal) as watcher:
             watcher.stage("silencing", 4, 1)
             raise KeyboardInterrupt
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from interp.procedure import Procedure
 from interp.question import Attempt, Question
@@ -52,3 +52,37 @@ class Probe(Protocol):
             history: This probe's rows so far, in the order in which it proposed them.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A probe of an audit, as the run notes it.
+
+    Attributes:
+        name: Part of the key of its rows.
+        line: The line that it was asked for by ("sampling:32").
+        about: What it does, in words.
+        n_draws: Draws a question, controls included: the budget.
+        n_controls: Draws at the beginning that ask the deployed procedure again and reach nothing.
+        sees_verdicts: Whether its draws depend on the gold answers.
+        exchangeable: Whether its draws are independent repetitions. The draws of a sweep are all different:
+            its first k are then k of them in random order.
+    """
+
+    name: str
+    line: str
+    about: str
+    n_draws: int
+    n_controls: int = 0
+    sees_verdicts: bool = False
+    exchangeable: bool = True
+
+    @property
+    def budget(self) -> int:
+        """Attempts a question."""
+        return self.n_draws - self.n_controls
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Probed:
+        """Inverse of `dataclasses.asdict`."""
+        return cls(**value)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from interp.errors import BadInput
-from interp.pairs import bootstrap_means
+from interp.means import difference_intervals, fraction_intervals
+from interp.probes.probe import Probed
 from interp.question import Question
 from interp.reach import chance_floor, majorities_at_k, pass_at_k, pass_hat_k
 from interp.readings.clusters import Clusters
 from interp.readings.decoys import decoy_counts
-from interp.readings.probed import Probed, tally
-from interp.stats import wilson
+from interp.readings.probed import tally
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 MOST_K = 64
 """Budgets up to this one are all read; above it those that double, and the whole budget."""
-N_RESAMPLES = 2000
 SCHEMA = {
     "probe": pl.String,
     "k": pl.Int64,
@@ -56,8 +54,8 @@ def reach_table(
     commonest of k right; at powers of two up to `MOST_K` and at the whole budget, else null); `floor` (k
     guesses among each question's options; null unless all have some); `decoy` (the same attempts against
     wrong targets, averaged within a question first; null unless all have some); `excess` (reach - decoy)
-    with its interval. Intervals are percentile bootstraps of whole clusters, 95 percent; Wilson's where the
-    column is constant.
+    with its interval. Intervals are 95 percent and draw whole clusters: see
+    `interp.means.fraction_intervals` and `difference_intervals`.
 
     Args:
         attempts: The probe's rows, as `attempts_of` gives them.
@@ -79,8 +77,15 @@ def reach_table(
     }
     decoys = columns["decoy"]
     excess = {k: columns["reach"][k] - decoys[k] for k in decoys}
-    reach_ends = _intervals(columns["reach"], clusters, seed)
-    excess_ends = _intervals(excess, clusters, seed)
+    labels = clusters.labels
+    reach = np.stack([columns["reach"][k] for k in ks], axis=1)
+    reach_ends = dict(zip(ks, fraction_intervals(reach, clusters=labels), strict=True))
+    excess_ends: dict[int, tuple[float, float]] = {}
+    if excess:
+        stacked = np.stack([*excess.values()], axis=1)
+        excess_ends = dict(
+            zip(excess, difference_intervals(stacked, clusters=labels, seed=seed), strict=True)
+        )
     rows = [
         {"probe": probe.name, "k": k}
         | {name: float(values[k].mean()) if k in values else None for name, values in columns.items()}
@@ -146,32 +151,3 @@ def _decoys(
         k: np.bincount(rows, weights=values, minlength=counts.height) / n_targets
         for k, values in _each(pass_at_k, n, c, ks).items()
     }
-
-
-def _intervals(columns: dict[int, Column], clusters: Clusters, seed: int) -> dict[int, tuple[float, float]]:
-    if not columns:
-        return {}
-    values = np.stack([*columns.values()], axis=1)
-    return dict(zip(columns, mean_intervals(values, clusters, seed=seed), strict=True))
-
-
-def mean_intervals(
-    values: Float[np.ndarray, "question column"], clusters: Clusters, *, seed: int = 0
-) -> list[tuple[float, float]]:
-    """The 95 percent interval of each column's mean, every column on the same resamples.
-
-    A column that is constant, all 0 or all 1, gets Wilson's interval; constant at another value, that value.
-
-    Raises:
-        BadInput: There is no question, or not one cluster a question.
-    """
-    if values.shape[0] != len(clusters.labels):
-        raise BadInput(f"There are {len(clusters.labels)} clusters for {values.shape[0]} questions.")
-    means = bootstrap_means(values, clusters=clusters.labels, n_resamples=N_RESAMPLES, seed=seed)
-    ends = np.quantile(means, [0.025, 0.975], axis=0).T
-    n_clusters = len(set(clusters.labels))
-    found: list[tuple[float, float]] = []
-    for column, (low, high) in zip(values.T, ends, strict=True):
-        flat = column.min() == column.max() and column[0] in (0.0, 1.0)
-        found.append(wilson(round(column[0] * n_clusters), n_clusters) if flat else (float(low), float(high)))
-    return found

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from interp.pairs import bootstrap_means, mcnemar
+from interp.means import bootstrap_means, difference_intervals, fraction_intervals
+from interp.pairs import mcnemar
 from interp.readings.clusters import Clusters
-from interp.readings.curves import N_RESAMPLES, mean_intervals
 from interp.stats import holm
 
 NUMBERS = (
@@ -61,8 +61,8 @@ def selector_table(
     )
     names = [name for name in wide.columns if name != "question"]
     values = wide.select(names).to_numpy()
-    ends = mean_intervals(values, clusters, seed=seed)
-    gains = mean_intervals(values - before[:, None], clusters, seed=seed)
+    ends = fraction_intervals(values, clusters=clusters.labels)
+    gains = difference_intervals(values - before[:, None], clusters=clusters.labels, seed=seed)
     shares = _recovered(values, before, most, clusters, seed=seed)
     families = dict(picks.select("selector", "family").unique().iter_rows())
     rows: list[dict[str, Any]] = [
@@ -105,7 +105,7 @@ def _recovered(
     if room.mean() <= 0:
         return [(None, None, None)] * values.shape[1]
     columns = np.column_stack([values - before[:, None], room])
-    means = bootstrap_means(columns, clusters=clusters.labels, n_resamples=N_RESAMPLES, seed=seed)
+    means = bootstrap_means(columns, clusters=clusters.labels, seed=seed)
     ratios = means[means[:, -1] > 0]
     ratios = ratios[:, :-1] / ratios[:, -1:]
     ends = np.quantile(ratios, [0.025, 0.975], axis=0).T

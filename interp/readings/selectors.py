@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import polars as pl
 
+from interp.probes.probe import Probed
 from interp.question import seeded_order
-from interp.readings.probed import Probed
 from interp.readings.scores import GROUP, with_scores
 from interp.readings.states import most_voted
 

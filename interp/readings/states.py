@@ -8,9 +8,10 @@ from typing import Literal
 
 import polars as pl
 
+from interp.probes.probe import Probed
 from interp.question import Outcome, Question
 from interp.readings.decoys import decoy_counts
-from interp.readings.probed import Probed, attempts_of
+from interp.readings.probed import attempts_of
 
 DEPLOYED = "deployed"
 """Name of the probe that asks as deployed."""

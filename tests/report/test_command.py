@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
-from interp.jobs import LocalizePlan
+from interp.jobs.localizing import LocalizePlan
 from interp.report.command import command_of
 from interp.tasks.load import load_task
 

@@ -1,17 +1,16 @@
-"""The verbs as functions: `localize`."""
+"""`localize`: which MLP block silences right answers."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from interp.errors import BadFailureSet, BadInput
 from interp.execute import Watcher, execute
 from interp.intervention import Scope
+from interp.jobs.asked import askable, asked_record, environment_of, whole_batch
 from interp.localized import ATTRIBUTION, LENS, VERB, LocalizeRun
 from interp.localizers.attribution import Ablation, attribution_table
 from interp.localizers.failures import choose_failures, read_failure_file
@@ -20,7 +19,6 @@ from interp.localizers.parting import find_partings
 from interp.models.reference import mean_reference, read_reference, reference_key, reference_table
 from interp.probes.deployed import Deployed
 from interp.probes.silencing import Silencing
-from interp.procedure import Template
 from interp.question import Attempt
 from interp.report.localization_page import page_content
 from interp.report.page import write_page
@@ -35,10 +33,7 @@ if TYPE_CHECKING:
 
 RULES = ("wrong", "unreadable", "not-right")
 ABLATIONS = ("zero", "mean")
-PACKAGES = ("interp", "numpy", "polars", "tokenizers", "torch", "transformers")
 REFERENCE = "reference.parquet"
-N_ROWS = 256
-"""Rows that a batch aims at: as many whole questions, each with its control and blocks, as fit."""
 
 
 @dataclass(frozen=True)
@@ -136,11 +131,15 @@ def localize(
         arXiv 2608.03219 (2026). The matched successes, halves, nulls and attribution are ours.
     """
     plan = plan or LocalizePlan()
-    task, warnings = _askable(model, task)
-    batch_size = plan.batch_size or max(1, N_ROWS // (model.n_layers + 1)) * (model.n_layers + 1)
+    task, warnings = askable(model, task)
+    if task.binary:
+        warnings.append(
+            "Every answer of this task is one of two options: a block that flips them repairs every failure."
+        )
+    batch_size = plan.batch_size or whole_batch(model.n_layers)
     record = _record(model, task, plan, batch_size=batch_size, warnings=warnings)
     with Run.create_or_resume(
-        out, plan=record, questions=task.questions, environment=_environment(model)
+        out, plan=record, questions=task.questions, environment=environment_of(model)
     ) as run:
         deployed = execute(model, task, Deployed(task.procedure), run, batch_size=batch_size, watcher=watcher)
         failures = choose_failures(
@@ -170,35 +169,13 @@ def localize(
     return localized
 
 
-def _askable(model: Model, task: Task) -> tuple[Task, list[str]]:
-    """The task as this model can be asked, and what must be said about it."""
-    warnings: list[str] = []
-    if task.prompt.template is Template.CHAT and not model.has_chat_template:
-        task = replace(task, prompt=replace(task.prompt, template=Template.PLAIN))
-        warnings.append("The tokenizer has no chat template, so questions are asked as plain text.")
-    if task.binary:
-        warnings.append(
-            "Every answer of this task is one of two options: a block that flips them repairs every failure."
-        )
-    return task, warnings
-
-
 def _record(
     model: Model, task: Task, plan: LocalizePlan, *, batch_size: int, warnings: list[str]
 ) -> dict[str, Any]:
     """The plan as it is written down: all that must be the same when a run is resumed."""
     return {
         "verb": VERB,
-        "model": {"name": model.name, "fingerprint": model.fingerprint, "n_layers": model.n_layers},
-        "task": {
-            "name": task.name,
-            "description": task.description,
-            "binary": task.binary,
-            "n_questions": len(task.questions),
-            "hash": task.hash,
-            "grader": task.grader,
-        },
-        "procedure": {"key": task.procedure.key, **task.procedure.to_json()},
+        **asked_record(model, task, task.procedure),
         "failures": plan.rule,
         "scope": str(plan.scope),
         "ablation": plan.ablation,
@@ -208,11 +185,6 @@ def _record(
         "batch_size": batch_size,
         "warnings": warnings,
     }
-
-
-def _environment(model: Model) -> dict[str, Any]:
-    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
-    return {"python": platform.python_version(), "packages": packages, "model": dict(model.environment)}
 
 
 def _reference(

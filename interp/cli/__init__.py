@@ -1,0 +1,9 @@
+"""The command line: the verbs of `jobs`, with progress on a terminal and plain lines elsewhere.
+
+The only folder that prints. Errors that the package raises on purpose are one line and exit code 2.
+"""
+
+from interp.cli import auditing, localizing, looking, models
+from interp.cli.app import app, main
+
+__all__ = ["app", "auditing", "localizing", "looking", "main", "models"]

@@ -88,8 +88,8 @@ class Run:
             if not (path / PLAN).exists():
                 rows = "".join(json.dumps(question.to_json()) + "\n" for question in questions)
                 write_atomic(path / QUESTIONS, rows.encode())
-                write_atomic(path / ENVIRONMENT, _pretty(environment))
-                write_atomic(path / PLAN, _pretty(plan))
+                write_atomic(path / ENVIRONMENT, as_bytes(environment))
+                write_atomic(path / PLAN, as_bytes(plan))
             run = cls(path)
             run._compare(plan, questions)
             run._note_environment(environment)
@@ -235,7 +235,7 @@ class Run:
             RunError: The run is open for reading only.
             RunUnwritable: The disk is full, or permission is missing; what stood there before stands.
         """
-        return self._write(name, _pretty(value))
+        return self._write(name, as_bytes(value))
 
     def write_text(self, name: str, text: str) -> Path:
         """Writes a text in UTF-8, whole or not at all, and gives its path; raises as `write_json`."""
@@ -274,7 +274,7 @@ class Run:
         if entry and entry not in self._resumed_with:
             self._resumed_with.append(entry)
             write_atomic(
-                self.path / ENVIRONMENT, _pretty(self.environment | {"resumed_with": self._resumed_with})
+                self.path / ENVIRONMENT, as_bytes(self.environment | {"resumed_with": self._resumed_with})
             )
 
 
@@ -307,7 +307,8 @@ def _refuse_foreign(path: Path) -> None:
         raise RunError(f"{path} holds files but is no run: it has no {PLAN}. Name a new or empty directory.")
 
 
-def _pretty(value: Any) -> bytes:
+def as_bytes(value: Any) -> bytes:
+    """A JSON value as a file for people holds it; NaN and infinity are refused with `ValueError`."""
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 

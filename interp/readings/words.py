@@ -8,16 +8,16 @@ from interp.readings.states import State
 
 def headline(audit: Audit) -> str:
     """The audit in one sentence."""
-    deployed = f"{_share(audit.realized)} of {audit.n_questions} questions are answered as deployed"
+    deployed = f"{share(audit.realized)} of {audit.n_questions} questions are answered as deployed"
     if not audit.probes:
         return f"{deployed}; no probe was run."
     best = max(audit.probes, key=lambda reached: (reached.reach, -reached.k))
-    says = f"{deployed}; {_budget(best)} reach {_share(best.reach)}"
+    says = f"{deployed}; {_budget(best)} reach {share(best.reach)}"
     if best.excess is None or best.excess_interval is None:
         return f"{says}, with no wrong target to compare."
     if best.excess_interval[0] <= 0:
-        return f"{says}, and wrong answers as surely ({_share(best.decoy)})."
-    return f"{says}, wrong answers {_share(best.decoy)}."
+        return f"{says}, and wrong answers as surely ({share(best.decoy)})."
+    return f"{says}, wrong answers {share(best.decoy)}."
 
 
 def sentences(audit: Audit) -> list[str]:
@@ -47,19 +47,19 @@ def _of_probe(reached: Reached) -> list[str]:
     low, high = reached.reach_interval
     controls: list[str] = []
     if reached.decoy is not None and reached.excess_interval is not None:
-        ends = f"[{_signed(reached.excess_interval[0])}, {_signed(reached.excess_interval[1])}]"
-        controls.append(f"wrong targets {_share(reached.decoy)}, difference {_signed(reached.excess)} {ends}")
+        ends = f"[{signed(reached.excess_interval[0])}, {signed(reached.excess_interval[1])}]"
+        controls.append(f"wrong targets {share(reached.decoy)}, difference {signed(reached.excess)} {ends}")
     if reached.floor is not None:
-        controls.append(f"guessing among the options {_share(reached.floor)}")
+        controls.append(f"guessing among the options {share(reached.floor)}")
     beside = f" ({'; '.join(controls)})" if controls else " (no wrong target and no options to compare with)"
     found = [
-        f"{name}: {_budget(reached)} reach {_share(reached.reach)} [{_share(low)}, {_share(high)}]{beside}; "
-        f"one attempt is right {_share(reached.first)} of the time, the majority {_share(reached.majority)}."
+        f"{name}: {_budget(reached)} reach {share(reached.reach)} [{share(low)}, {share(high)}]{beside}; "
+        f"one attempt is right {share(reached.first)} of the time, the majority {share(reached.majority)}."
     ]
     if reached.n_unconfirmed:
         found.append(
-            f"{name}: {_count(reached.n_unconfirmed, 'question')} reached by hits that did not hold when "
-            f"made again in another batch; confirmed reach is {_share(reached.confirmed)}."
+            f"{name}: {count(reached.n_unconfirmed, 'question')} reached by hits that did not hold when "
+            f"made again in another batch; confirmed reach is {share(reached.confirmed)}."
         )
     if reached.probe.sees_verdicts:
         found.append(f"{name} is an oracle probe: its draws depend on the gold answers.")
@@ -68,19 +68,22 @@ def _of_probe(reached: Reached) -> list[str]:
 
 def _budget(reached: Reached) -> str:
     if reached.probe.exchangeable:
-        return _count(reached.k, "draw")
-    return _count(reached.k, "attempt") + f" of {reached.probe.name}"
+        return count(reached.k, "draw")
+    return count(reached.k, "attempt") + f" of {reached.probe.name}"
 
 
-def _count(n: int, noun: str) -> str:
+def count(n: int, noun: str) -> str:
+    """A number with its noun ("1 draw", "2 draws")."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-def _share(value: float | None) -> str:
+def share(value: float | None) -> str:
+    """A fraction with two decimals; a dash where there is none."""
     return "–" if value is None else f"{value:.2f}"
 
 
-def _signed(value: float | None) -> str:
+def signed(value: float | None) -> str:
+    """A difference with its sign and two decimals; a dash where there is none."""
     if value is None:
         return "–"
     text = f"{abs(value):.2f}"

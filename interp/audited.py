@@ -137,14 +137,30 @@ class AuditRun:
     def found(self) -> Mapping[str, pl.DataFrame]:
         """What each probe found of each question; see `interp.readings.states.probe_questions`."""
         by_probe = {
-            name: probe_questions(rows, self.targets, self.table.filter(pl.col("probe") == f"replay {name}"))
+            name: probe_questions(rows, self.targets, self._replays(name))
             for name, rows in self.attempts.items()
         }
         return MappingProxyType(by_probe)
 
-    def question_table(self) -> pl.DataFrame:
-        """One row a question; see `interp.readings.states.question_table`."""
-        return self._questions
+    def question_table(self, budgets: Mapping[str, int] | None = None) -> pl.DataFrame:
+        """One row a question; see `interp.readings.states.question_table`.
+
+        Args:
+            budgets: Attempts that count, by probe; a probe that is not named does not count. All attempts of
+                all probes unless given.
+        """
+        if budgets is None or budgets == {name: probe.budget for name, probe in self.probes.items()}:
+            return self._questions
+        within = {
+            name: probe_questions(
+                self.attempts[name].filter(pl.col("attempt") < k), self.targets, self._replays(name)
+            )
+            for name, k in budgets.items()
+        }
+        return question_table(self.questions, self.deployed, within)
+
+    def _replays(self, name: str) -> pl.DataFrame:
+        return self.table.filter(pl.col("probe") == f"replay {name}")
 
     def reach(self) -> pl.DataFrame:
         """One row a probe and k; see `interp.readings.curves.reach_table`."""

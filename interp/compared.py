@@ -59,7 +59,7 @@ class ComparedRuns:
     @cached_property
     def pairs(self) -> pl.DataFrame:
         """One row a question of both; see `interp.readings.comparison.pair_table`."""
-        return pair_table(self.before.question_table(), self.after.question_table())
+        return pair_table(*(run.question_table(self.budgets) for run in (self.before, self.after)))
 
     @cached_property
     def flow(self) -> pl.DataFrame:
@@ -70,6 +70,13 @@ class ComparedRuns:
     def probes(self) -> tuple[str, ...]:
         """Names of the probes that both have."""
         return tuple(name for name in self.before.probes if name in self.after.probes)
+
+    @cached_property
+    def budgets(self) -> dict[str, int]:
+        """Attempts that count, by probe: as many as both have made."""
+        return {
+            name: min(run.probes[name].budget for run in (self.before, self.after)) for name in self.probes
+        }
 
     @cached_property
     def clusters(self) -> Clusters:
@@ -83,8 +90,7 @@ class ComparedRuns:
         pairs = self.pairs
         right = [(pairs[f"outcome_{end}"] == "right").to_numpy() for end in ("before", "after")]
         changes = [change(DEPLOYED, 1, right[0], right[1], clusters=self.clusters)]
-        for name in self.probes:
-            k = min(run.probes[name].budget for run in (self.before, self.after))
+        for name, k in self.budgets.items():
             reached = [self._reached(run, name, k) for run in (self.before, self.after)]
             changes.append(change(name, k, reached[0], reached[1], clusters=self.clusters))
         if self.probes:
@@ -109,6 +115,7 @@ class ComparedRuns:
     def arrows(self) -> pl.DataFrame:
         """One row a probe for the arrow plot: deployed score against ceiling, before and after."""
         found = self.comparison
+        ceilings = found.ceilings[:1] if len(self.probes) == 1 else found.ceilings
         rows = [
             {
                 "name": _label(self.before, self.after),
@@ -119,7 +126,7 @@ class ComparedRuns:
                 "ceiling_before": ceiling.before,
                 "ceiling_after": ceiling.after,
             }
-            for ceiling in found.ceilings
+            for ceiling in ceilings
         ]
         return pl.DataFrame(rows)
 

@@ -1,4 +1,4 @@
-"""`interp audit` and `interp score`: what is realized, and what is reachable."""
+"""`interp audit`, `interp score` and `interp compare`: what is realized, and what is reachable."""
 
 from __future__ import annotations
 
@@ -97,6 +97,33 @@ def score(
         f"{scored.table.height} attempts read by {scored.grader}; {changed} outcomes differ from the log's."
     )
     print_audit(scored)
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(help="a run of audit: the base model, or the plain one")],
+    after: Annotated[list[Path], typer.Argument(help="runs of audit: trained, or with a block silenced")],
+    out: Annotated[Path, typer.Option(help="the folder for tables and page")],
+    allow: Annotated[
+        list[str] | None, typer.Option(help="a difference between the evaluations to accept; repeatable")
+    ] = None,
+) -> None:
+    """Compare audits of the same questions: what changed, and where the gain came from."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from interp.jobs.comparing import compare as run_compare
+    from interp.readings.changed_words import changed_sentences
+
+    compared = run_compare(before, after, out=out, allow=allow or ())
+    terminal = sys.stdout.isatty()
+    console = Console(highlight=False, width=None if terminal else 110)
+    for page, found in zip(compared.pages, compared.comparisons, strict=True):
+        console.print(Text(f"{found.before} -> {found.after}"))
+        for i, sentence in enumerate(changed_sentences(found)):
+            shown = Text(sentence.replace("\u2212", "-"), style="bold" if i == 0 else "")
+            console.print(shown, soft_wrap=not terminal)
+        console.print(Text(f"\nPage: {page}\n"), soft_wrap=True)
 
 
 def print_audit(run: AuditRun) -> None:

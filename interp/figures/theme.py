@@ -1,7 +1,8 @@
 """How every figure looks: one plotly template, one palette, one way to write numbers and labels.
 
 Blue is the block to silence, orange the block that repairs most, teal the gold answer and purple the
-given one, in every figure. The dark page is the light figure with each colour swapped by `DARK`.
+given one, in every figure. In the figures of an audit blue is what is reached and purple a wrong target.
+The dark page is the light figure with each colour swapped by `DARK`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,18 @@ GOLD_BAND = "rgba(0,121,107,0.15)"
 GIVEN = "#8e3b8a"
 GIVEN_BAND = "rgba(142,59,138,0.15)"
 LOSS_AREA = "#f7f4f1"
+REALIZED = "#128573"
+REALIZED_PALE = "#cfe6e2"
+REALIZED_LINK = "rgba(18,133,115,0.45)"
+REACHABLE = "#e5a52b"
+REACHABLE_PALE = "#fbeed3"
+REACHABLE_LINK = "rgba(229,165,43,0.45)"
+NEVER = "#4b5564"
+NEVER_LINK = "rgba(75,85,100,0.35)"
+UNREADABLE = "#cbb9dc"
+UNREADABLE_LINK = "rgba(203,185,220,0.55)"
+REACH_BAND = "rgba(11,104,168,0.13)"
+EARLIER_BAND = "rgba(143,154,170,0.18)"
 HALO = "0 0 3px #ffffff, 0 0 3px #ffffff, 0 0 3px #ffffff"
 """Text shadow that keeps a label readable where a line passes behind it."""
 
@@ -55,12 +68,32 @@ DARK = {
     GIVEN: "#d88bd3",
     GIVEN_BAND: "rgba(216,139,211,0.18)",
     LOSS_AREA: "#1d1c1d",
+    REALIZED: "#35b8a2",
+    REALIZED_PALE: "#1d3f3b",
+    REALIZED_LINK: "rgba(53,184,162,0.45)",
+    REACHABLE: "#f0b94a",
+    REACHABLE_PALE: "#463617",
+    REACHABLE_LINK: "rgba(240,185,74,0.45)",
+    NEVER: "#7d8797",
+    NEVER_LINK: "rgba(125,135,151,0.4)",
+    UNREADABLE: "#8a74a3",
+    UNREADABLE_LINK: "rgba(138,116,163,0.5)",
+    REACH_BAND: "rgba(98,184,245,0.18)",
+    EARLIER_BAND: "rgba(129,140,156,0.22)",
     HALO: "0 0 3px #15181e, 0 0 3px #15181e, 0 0 3px #15181e",
     _DIVERGING_LOW: "#a361a0",
     _DIVERGING_MIDDLE: "#20252d",
     _DIVERGING_HIGH: "#3f9f90",
 }
 """Each colour of a light figure, and what stands in its place on a dark page."""
+
+STATES = {
+    "realized": (REALIZED, REALIZED_PALE, REALIZED_LINK),
+    "reachable only": (REACHABLE, REACHABLE_PALE, REACHABLE_LINK),
+    "unreadable": (UNREADABLE, UNREADABLE, UNREADABLE_LINK),
+    "never": (NEVER, NEVER, NEVER_LINK),
+}
+"""States of a question, best first: the colour, the same where few attempts are right, and that of a flow."""
 
 DIVERGING = [
     [0.0, GIVEN],
@@ -142,6 +175,22 @@ def signed(value: float | None) -> str:
 def interval(low: float | None, high: float | None) -> str:
     """An interval ("[0.36, 0.61]"); nothing where there is none."""
     return "" if _missing(low) or _missing(high) else f"[{fraction(low)}, {fraction(high)}]"
+
+
+def spread(values: list[float], gap: float, *, low: float = 0.0, high: float = 1.0) -> list[float]:
+    """Places for labels, each near its value, none nearer to the next than a gap, within two ends.
+
+    Where they cannot all keep the gap between the ends, they share the room evenly.
+    """
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    gap = min(gap, (high - low) / max(1, len(values) - 1))
+    places = [0.0] * len(values)
+    floor = low
+    for rank, i in enumerate(order):
+        room = high - gap * (len(order) - 1 - rank)
+        places[i] = min(max(values[i], floor), room)
+        floor = places[i] + gap
+    return places
 
 
 def require_rows(table: pl.DataFrame, what: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import plotly.graph_objects as go
 import polars as pl
@@ -100,6 +100,72 @@ class Example:
 
 
 @dataclass(frozen=True)
+class NumberTable:
+    """A table as the page sets it.
+
+    Attributes:
+        heading: Its heading.
+        about: One line on it.
+        columns: Headings of its columns.
+        rows: Cells in words; the first names the row.
+    """
+
+    heading: str
+    about: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class QuestionsContent:
+    """Everything that the page of an audit, or of a comparison, shows.
+
+    Attributes:
+        title: Title of the page.
+        model: Name of the model, or of both.
+        task: Name of the task.
+        description: One line on the task.
+        command: The command that makes it again.
+        headline: What was found in one sentence.
+        sentences: What was found in words; the headline may stand first and is not repeated.
+        facts: Label and value of the key numbers.
+        figures_heading: Heading of the figures.
+        figures: Figures by name.
+        left: Names of those in the left column.
+        tables: Tables of numbers.
+        questions_about: One line on the questions.
+        questions: One JSON object a question; see `interp.report.question_rows`.
+        filters: The labels by which questions can be filtered, in order.
+        warnings: What a reader must know before believing the page.
+        plan: The plan, or both.
+        environment: The environment, or both.
+        files: Name and description of the files beside the page.
+    """
+
+    template: ClassVar[str] = "questions.html"
+
+    title: str
+    model: str
+    task: str
+    description: str
+    command: str
+    headline: str
+    sentences: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    figures_heading: str
+    figures: Mapping[str, go.Figure]
+    left: tuple[str, ...]
+    tables: tuple[NumberTable, ...]
+    questions_about: str
+    questions: tuple[Mapping[str, Any], ...]
+    filters: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class PageContent:
     """Everything that a page shows.
 
@@ -123,6 +189,9 @@ class PageContent:
         environment: The run's environment.
         files: Name and description of the files beside the page.
     """
+
+    template: ClassVar[str] = "page.html"
+    left: ClassVar[tuple[str, ...]] = ("repair_against_retention", "block_ranking")
 
     title: str
     model: str

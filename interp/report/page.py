@@ -20,11 +20,10 @@ from plotly.offline import get_plotlyjs
 
 from interp.errors import BadInput, RunUnwritable
 from interp.figures import theme
-from interp.report.content import Example, PageContent
+from interp.report.content import Example, PageContent, QuestionsContent
 from interp.report.rows import HEADINGS, repair_rows
 
 _HERE = Path(__file__).parent
-_LEFT = ("repair_against_retention", "block_ranking")
 _PADDING = 12
 
 
@@ -39,7 +38,7 @@ class Panel:
     json: Markup
 
 
-def write_page(folder: Path, content: PageContent) -> Path:
+def write_page(folder: Path, content: PageContent | QuestionsContent) -> Path:
     """Writes the page and its figures into a run directory.
 
     `figures/plotly.min.js` is written once and shared by all pages. Text made by models or taken from data
@@ -58,27 +57,40 @@ def write_page(folder: Path, content: PageContent) -> Path:
     """
     panels = [_panel(name, figure) for name, figure in content.figures.items()]
     environment = _templates()
-    shared = _shared()
     files = {folder / "figures" / "plotly.min.js": get_plotlyjs()}
     for panel in panels:
         files[folder / "figures" / f"{panel.name}.html"] = environment.get_template("figure.html").render(
-            panel=panel, model=content.model, task=content.task, plotly_js="plotly.min.js", **shared
+            panel=panel,
+            model=content.model,
+            task=content.task,
+            plotly_js="plotly.min.js",
+            **_shared("page.js"),
         )
-    files[folder / "index.html"] = environment.get_template("page.html").render(
+    files[folder / "index.html"] = environment.get_template(content.template).render(
         page=content,
         sentences=[s for s in content.sentences if s != content.headline],
-        left=[p for p in panels if p.name in _LEFT],
-        right=[p for p in panels if p.name not in _LEFT],
+        left=[p for p in panels if p.name in content.left],
+        right=[p for p in panels if p.name not in content.left],
         panels=panels,
-        headings=HEADINGS,
-        rows=repair_rows(content.repair),
-        columns=_example_columns(content.examples),
         plotly_js="figures/plotly.min.js",
-        **shared,
+        **_own(content),
     )
     for path, text in files.items():
         _write(path, text)
     return folder / "index.html"
+
+
+def _own(content: PageContent | QuestionsContent) -> dict[str, Any]:
+    """What only a content's own template needs, and its scripts."""
+    if isinstance(content, QuestionsContent):
+        data = {"rows": content.questions, "filters": content.filters}
+        return {"data": _json(data), **_shared("page.js", "questions.js")}
+    return {
+        "headings": HEADINGS,
+        "rows": repair_rows(content.repair),
+        "columns": _example_columns(content.examples),
+        **_shared("page.js"),
+    }
 
 
 def _panel(name: str, figure: go.Figure) -> Panel:
@@ -110,9 +122,9 @@ def _json(value: object) -> Markup:
     return Markup(text)
 
 
-def _shared() -> dict[str, Any]:
-    """What both templates need: style, script, the dark palette and the policy that allows that script."""
-    script = (_HERE / "page.js").read_text(encoding="utf-8")
+def _shared(*scripts: str) -> dict[str, Any]:
+    """What all templates need: style, script, the dark palette and the policy that allows that script."""
+    script = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in scripts)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'self' file: 'sha256-{digest}'; "

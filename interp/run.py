@@ -113,6 +113,22 @@ class Run:
             raise RunError(f"{path} is no run: it has no {PLAN}. Name a directory that a run was written to.")
         return cls(path)
 
+    @classmethod
+    def reopen(cls, path: str | os.PathLike[str]) -> Self:
+        """Opens a run to write readings into it; its log cannot be appended to.
+
+        The directory stays locked to this process until `close`.
+
+        Raises:
+            RunError: There is no run at the path.
+            RunDamaged: A file of the run cannot be read back.
+            RunLocked: Another process is writing to the run.
+            RunUnwritable: Permission is missing.
+        """
+        run = cls.read(path)
+        run._lock = take_lock(run.path / LOCK)
+        return run
+
     def __enter__(self) -> Self:
         return self
 
@@ -123,8 +139,9 @@ class Run:
 
     def close(self) -> None:
         """Releases the directory; the run can still be read."""
-        if self._lock is not None:
+        if "_log" in self.__dict__:
             self._log.close()
+        if self._lock is not None:
             os.close(self._lock)
         self._lock = None
 

@@ -41,10 +41,8 @@ def score(path: str | Path, *, grader: Grader | str | None = None, name: str = "
         BadInput: The grader cannot be found, or gives neither a verdict nor True or False.
         RunError: There is no audit at the path, it is being written to, or cannot be written.
     """
-    read = AuditRun.read(path).run
-    with Run.create_or_resume(
-        path, plan=read.plan, questions=read.questions, environment=read.environment
-    ) as run:
+    AuditRun.read(path)  # refuses runs of another kind
+    with Run.reopen(path) as run:
         function, version = _grader(run, grader, name)
         table = run.table()
         verdicts = _verdicts(table, run.questions, function, version)

@@ -1,15 +1,17 @@
-"""A run of `localize` that is killed: run as a program it dies at one place after the other."""
+"""Runs of `localize` and `audit` that are killed: run as a program they die at one place after the other."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
 
+from interp.jobs.auditing import AuditPlan, audit
 from interp.jobs.localizing import LocalizePlan, localize
 from interp.models.hooks import HooksModel
 from interp.question import Attempt
@@ -19,7 +21,7 @@ LAYER = 1
 PLAN = LocalizePlan(batch_size=15, max_failures=12)
 """Three questions a batch, each with its control and four blocks."""
 
-PLACES = (
+LOCALIZE_PLACES = (
     ("deployed", 0),
     ("deployed", 30),
     ("silencing", 15),
@@ -28,6 +30,19 @@ PLACES = (
     ("attribution", 12),
 )
 """Where it dies, in this order: stage, and how much of it is done."""
+
+AUDIT_PLAN = AuditPlan(("sampling:3", "silencing"), batch_size=15)
+AUDIT_PLACES = (
+    ("deployed", 15),
+    ("sampling", 0),
+    ("sampling", 45),
+    ("replay sampling", 0),
+    ("silencing", 60),
+)
+JOBS: dict[str, tuple[Callable[..., object], tuple[tuple[str, int], ...]]] = {
+    "localize": (partial(localize, plan=PLAN), LOCALIZE_PLACES),
+    "audit": (partial(audit, plan=AUDIT_PLAN), AUDIT_PLACES),
+}
 
 
 class Killer:
@@ -44,12 +59,14 @@ class Killer:
         pass
 
 
-def killed(model: HooksModel, task: Task, out: Path, place: tuple[str, int]) -> int:
+def killed(
+    job: Callable[..., object], model: HooksModel, task: Task, out: Path, place: tuple[str, int]
+) -> int:
     """Runs in a process of its own until it is killed there; gives the number of rows in the log."""
     child = os.fork()
     if child == 0:
         try:
-            localize(model, task, out=out, plan=PLAN, watcher=Killer(*place))
+            job(model, task, out=out, watcher=Killer(*place))
         finally:
             os._exit(1)
     _, status = os.waitpid(child, 0)
@@ -59,11 +76,12 @@ def killed(model: HooksModel, task: Task, out: Path, place: tuple[str, int]) -> 
     return log.read_bytes().count(b"\n") if log.exists() else 0
 
 
-def main(pickled: str, out: str) -> None:
+def main(pickled: str, out: str, name: str) -> None:
     """Loads model and task, and prints how many rows were in the log at each death."""
     torch.set_num_threads(1)  # a forked process has no threads of its parent
     model, task = torch.load(pickled, weights_only=False)
-    sys.stdout.write(" ".join(str(killed(model, task, Path(out), place)) for place in PLACES))
+    job, places = JOBS[name]
+    sys.stdout.write(" ".join(str(killed(job, model, task, Path(out), place)) for place in places))
 
 
 if __name__ == "__main__":

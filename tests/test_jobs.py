@@ -398,7 +398,7 @@ def test_killed_anywhere_it_goes_on_to_the_same_files(
 ) -> None:
     out = tmp_path / "run"
     torch.save(guilty(killed_run.LAYER), tmp_path / "planted.pt")
-    program = [sys.executable, killed_run.__file__, str(tmp_path / "planted.pt"), str(out)]
+    program = [sys.executable, killed_run.__file__, str(tmp_path / "planted.pt"), str(out), "localize"]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     assert [int(n) for n in done.stdout.split()] == [0, 30, 75, 120, 180, 180]
     assert not (out / "repair.csv").exists()

@@ -6,12 +6,21 @@ import itertools
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interp.errors import BadInput
-from interp.reach import chance_floor, cover_at, majority_at_k, pass_at_k, pass_hat_k, unseen_mass
+from interp.reach import (
+    chance_floor,
+    cover_at,
+    majorities_at_k,
+    majority_at_k,
+    pass_at_k,
+    pass_hat_k,
+    unseen_mass,
+)
 
 attempts = st.lists(st.sampled_from("abcd"), min_size=1, max_size=9)
 
@@ -93,3 +102,30 @@ def test_chance_floor_and_cover_and_unseen_mass():
 def test_counts_that_mean_nothing_are_refused(call, says):
     with pytest.raises(BadInput, match=says):
         call()
+
+
+@settings(max_examples=60, deadline=None)
+@given(attempts, st.integers(0, 3), st.data())
+def test_what_cannot_be_read_is_drawn_and_has_no_vote(drawn, n_blank, data):
+    everyone = [*drawn, *[None] * n_blank]
+    k = data.draw(st.integers(1, len(everyone)))
+    counts = Counter(drawn)
+    others = np.array([[counts[letter] for letter in "bcd"]])
+    found = majorities_at_k(np.array([counts["a"]]), others, k, blank=np.array([n_blank]))[0]
+
+    def read(subset) -> Fraction:
+        seen = [answer for answer in subset if answer is not None]
+        return vote(seen) if seen else Fraction(0)
+
+    assert found == pytest.approx(over_subsets(everyone, k, read))
+
+
+def test_many_questions_at_once_are_each_as_alone():
+    stream = np.random.default_rng(0)
+    counts = stream.multinomial(20, [0.3, 0.3, 0.2, 0.1, 0.1], size=40)
+    for k in (1, 3, 8, 20):
+        together = majorities_at_k(counts[:, 0], counts[:, 1:], k)
+        alone = [majority_at_k(dict(enumerate(map(int, row))), 0, k) for row in counts]
+        assert together == pytest.approx(alone)
+    with pytest.raises(BadInput, match="maj@21"):
+        majorities_at_k(counts[:, 0], counts[:, 1:], 21)

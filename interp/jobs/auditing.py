@@ -115,6 +115,9 @@ def audit(
     clusters_of(task.questions, plan.clusters)  # refuses what the questions lack
     setting = Setting(procedure, model.n_layers, tuple(question.id for question in task.questions))
     asked = [load_probe(line, setting) for line in plan.probes]
+    for probe, _ in asked:
+        for draw in probe.propose(task.questions, ())[:1]:
+            model.check_procedure([task.questions[0].text], draw.procedure)
     batch_size = plan.batch_size or whole_batch(model.n_layers)
     record = _record(model, task, procedure, plan, batch_size=batch_size, warnings=warnings)
     with Run.create_or_resume(

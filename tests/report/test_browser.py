@@ -1,10 +1,6 @@
 """The page in a real browser, opened from disk."""
 
-import os
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 from synthetic_page import page_content
@@ -13,21 +9,6 @@ from test_page import hostile_content
 from interp.figures import theme
 from interp.report.page import write_page
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--virtual-time-budget=8000",
-    "--window-size=1400,3000",
-    "--enable-logging=stderr",
-    "--dump-dom",
-)
 SORTS = """
 const heads = [...document.querySelectorAll("table.sortable thead button")];
 const layers = () => [...document.querySelectorAll("table.sortable tbody th")];
@@ -37,29 +18,6 @@ for (const column of [0, 0, 3, 3]) { heads[column].click(); seen.push(order()); 
 seen.push(heads.map((h) => h.parentElement.getAttribute("aria-sort")).join());
 document.body.dataset.sorts = seen.join(";");
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None and "CI" not in os.environ:
-        pytest.skip(f"no browser here to open the page in; install one of {', '.join(BROWSERS)}")
-    assert found, f"the tests of the page need a browser; none of {', '.join(BROWSERS)} is installed"
-    return found
-
-
-@pytest.fixture(scope="module")
-def visit(browser, tmp_path_factory):
-    """Opens a file and gives its final DOM and what the console said."""
-
-    profile = tmp_path_factory.mktemp("profile")
-
-    def open_page(path: Path, *flags: str) -> tuple[str, list[str]]:
-        command = [browser, *FLAGS, *flags, f"--user-data-dir={profile}", path.as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-    return open_page
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from interp.tasks.load import load_task
 def plan_of(task, asked=None, rule="wrong"):
     asked = asked or LocalizePlan()
     return {
+        "verb": "localize",
         "model": {"name": "smollm2"},
         "task": {"name": task.name, "n_questions": len(task.questions)},
         "procedure": {"key": task.procedure.key, **task.procedure.to_json()},

@@ -24,6 +24,7 @@ from interp.readings.recovered import SCHEMA as SELECTOR_SCHEMA
 from interp.readings.recovered import selector_table
 from interp.readings.selectors import picked
 from interp.readings.states import DEPLOYED, deployed_answers, probe_questions, question_table
+from interp.rescore import SPELLED
 from interp.run import Run
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 VERB = "audit"
 PROBES = "probes.json"
 VERDICTS = "verdicts.parquet"
+RESCORED = "rescored.parquet"
 KEY = ("probe", "question", "draw")
 VERDICT = ("outcome", "reason", "answer", "span", "grader")
 
@@ -131,6 +133,13 @@ class AuditRun:
     def attempts(self) -> Mapping[str, pl.DataFrame]:
         """The rows of each probe; see `interp.readings.probed.attempts_of`."""
         found = {name: attempts_of(self.table, probe, self.ids) for name, probe in self.probes.items()}
+        if (self.path / RESCORED).exists():
+            plain = pl.read_parquet(self.path / RESCORED)
+            for name, rows in found.items():
+                joined = rows.with_columns(SPELLED).join(
+                    plain, on=("question", "spelled"), how="left", maintain_order="left"
+                )
+                found[name] = joined.drop("spelled")
         return MappingProxyType(found)
 
     @cached_property

@@ -170,6 +170,25 @@ def test_edits_of_the_deployment_are_in_every_attempt(tmp_path: Path) -> None:
     assert run.run.plan["procedure"]["interventions"] == ["L2.mlp_out*0"]
 
 
+def test_answers_of_silenced_models_are_read_by_the_plain_one(
+    guilty: tuple[HooksModel, Task], tmp_path: Path
+) -> None:
+    model, task = guilty
+    task = replace(task, questions=task.questions[:6], decoding=Decoding(max_new_tokens=3))
+    run = audit(model, task, out=tmp_path, plan=AuditPlan(("silencing",)))
+    for row in run.attempts["silencing"].iter_rows(named=True):
+        text = next(q.text for q in task.questions if q.id == row["question"])
+        prompt = model.render(text, task.prompt).tokens
+        logits = model.forward([*prompt, *row["tokens"]]).logits[0, len(prompt) - 1 : -1].detach()
+        expected = logits.log_softmax(-1)[range(len(row["tokens"])), row["tokens"]].sum()
+        assert row["plain_sum"] == pytest.approx(float(expected), abs=1e-3)
+        assert row["plain_mean"] == pytest.approx(row["plain_sum"] / len(row["tokens"]), abs=1e-5)
+    assert {"plain log-probability", "plain mean log-probability"} <= set(run.selectors()["selector"])
+    written = (tmp_path / "rescored.parquet").read_bytes()
+    audit(model, task, out=tmp_path, plan=AuditPlan(("silencing",)))
+    assert (tmp_path / "rescored.parquet").read_bytes() == written
+
+
 # Going on
 
 

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interp.audited import PROBES, VERB, AuditRun
-from interp.errors import BadInput
+import polars as pl
+
+from interp.audited import PROBES, RESCORED, VERB, AuditRun
+from interp.errors import BadInput, Unsupported
 from interp.execute import Watcher, execute
 from interp.intervention import Intervention
 from interp.jobs.asked import askable, asked_record, environment_of, whole_batch
@@ -21,6 +23,7 @@ from interp.question import Attempt, Outcome
 from interp.readings.clusters import By, clusters_of
 from interp.readings.states import Rule
 from interp.readings.words import headline, sentences
+from interp.rescore import rescore
 from interp.run import Run
 from interp.tasks.task import Task
 
@@ -128,6 +131,8 @@ def audit(
         for probe, note in _noted(run, asked, setting):
             loop.run(probe)
             loop.replay(probe, note)
+            if not note.exchangeable:
+                loop.rescore(probe, procedure)
         audited = AuditRun(run)
         write_readings(audited)
     return audited
@@ -191,6 +196,22 @@ class _Loop:
             {i: tuple(found) for i, found in procedures.items()},
         )
         self.run(replay, batch_size=self.batch_size // 3 + 1)
+
+    def rescore(self, probe: Probe, procedure: Procedure) -> None:
+        """Reads the answers of edited models with the deployed one, where the model can be run forward."""
+        path = self.log.path / RESCORED
+        known = pl.read_parquet(path) if path.exists() else None
+        rows = [row for row in self.log.attempts if row.probe == probe.name]
+        if self.watcher is not None:
+            self.watcher.stage(f"rescoring {probe.name}", len(rows), 0)
+        try:
+            found = rescore(self.model, self.task.questions, procedure, rows, known=known)
+        except Unsupported:
+            return
+        if known is None or found.height > known.height:
+            self.log.write_parquet(RESCORED, found)
+        if self.watcher is not None:
+            self.watcher.stage(f"rescoring {probe.name}", len(rows), len(rows))
 
 
 def _asked(probe: Probe, task: Task, rows: Sequence[Attempt]) -> dict[tuple[str, str, int], Procedure]:

@@ -70,6 +70,8 @@ def _applies(scored: pl.DataFrame, selector: Selector) -> bool:
     """Whether the attempts have the score; groups of DeepConf differ from the whole only in long answers."""
     if not selector.needs:
         return True
+    if selector.needs not in scored.columns:
+        return False
     if selector.needs in ("confidence_lowest", "confidence_tail"):
         longest = scored["tokens"].list.len().max()
         return isinstance(longest, int) and longest > GROUP
@@ -178,6 +180,12 @@ SELECTORS: Mapping[str, Selector] = MappingProxyType(
         "mean log-probability": Selector("choose", _highest("logprob_mean"), "logprob_mean", "of all tokens"),
         "answer log-probability": Selector(
             "choose", _highest("logprob_span"), "logprob_mean", "of the tokens that spell the answer"
+        ),
+        "plain log-probability": Selector(
+            "choose", _highest("plain_sum"), "plain_sum", "summed, under the deployed procedure"
+        ),
+        "plain mean log-probability": Selector(
+            "choose", _highest("plain_mean"), "plain_mean", "mean, under the deployed procedure"
         ),
         "entropy": Selector("choose", _highest("entropy_mean", least=True), "entropy_mean", "lowest mean"),
         "margin": Selector("choose", _highest("margin_mean"), "margin_mean", "highest mean"),

@@ -153,7 +153,12 @@ def test_without_scores_only_what_answers_say_is_left():
     bare = replace(audit, rows=tuple(replace(row, scores=None) for row in audit.rows))
     assert set(choices(bare)) == {"a random attempt", "majority", "override"}
     scored = set(choices(audit))
-    assert scored - {"a random attempt"} == set(SELECTORS) - {"lowest group", "tail confidence"}
+    assert scored - {"a random attempt"} == set(SELECTORS) - {
+        "lowest group",
+        "tail confidence",
+        "plain log-probability",
+        "plain mean log-probability",
+    }
 
 
 @settings(max_examples=20, deadline=None)

@@ -22,12 +22,17 @@ from typing import TYPE_CHECKING, Any
 from interp.errors import InterpError
 from interp.intervention import Mean, Patch, Resample, Scale, Scope, parse_intervention, silence
 from interp.procedure import Decoding, Procedure, Prompt, Request, Template
-from interp.question import Attempt, FailureSet, Kind, Outcome, Question, Reason, Verdict
+from interp.question import Attempt, FailureSet, Kind, Outcome, Question, Reason, TokenScores, Verdict
 from interp.route import Route
 from interp.site import Point, Site
 
 if TYPE_CHECKING:
+    from interp.audited import AuditRun
+    from interp.compared import ComparedRuns
+    from interp.jobs.auditing import AuditPlan, audit
+    from interp.jobs.comparing import compare
     from interp.jobs.localizing import LocalizePlan, localize
+    from interp.jobs.scoring import score
     from interp.localized import LocalizeRun
     from interp.models.export import export
     from interp.models.load import LoadOptions, load
@@ -35,6 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attempt",
+    "AuditPlan",
+    "AuditRun",
+    "ComparedRuns",
     "Decoding",
     "FailureSet",
     "InterpError",
@@ -57,23 +65,33 @@ __all__ = [
     "Scope",
     "Site",
     "Template",
+    "TokenScores",
     "Verdict",
+    "audit",
+    "compare",
     "export",
     "load",
     "load_task",
     "localize",
     "parse_intervention",
+    "score",
     "silence",
 ]
 
 _LAZY = {
+    "AuditPlan": "interp.jobs.auditing",
+    "AuditRun": "interp.audited",
+    "ComparedRuns": "interp.compared",
     "LoadOptions": "interp.models.load",
     "LocalizePlan": "interp.jobs.localizing",
     "LocalizeRun": "interp.localized",
+    "audit": "interp.jobs.auditing",
+    "compare": "interp.jobs.comparing",
     "export": "interp.models.export",
     "load": "interp.models.load",
     "load_task": "interp.tasks.load",
     "localize": "interp.jobs.localizing",
+    "score": "interp.jobs.scoring",
 }
 
 

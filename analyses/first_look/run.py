@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 
 import interp
+from interp.localizers.running import RunningRepair
 from interp.progress import watch
 
 HERE = Path(__file__).parent
@@ -33,7 +34,7 @@ def main(out: Path) -> None:
     for case in plan["cases"]:
         task = interp.load_task(case["task"], n=case["n"], seed=case["seed"])
         asked = interp.LocalizePlan(max_failures=None, max_successes=case["n"], seed=case["seed"])
-        with watch() as watcher:
+        with watch(RunningRepair()) as watcher:
             run = interp.localize(model, task, out=out / case["name"], plan=asked, watcher=watcher)
         found, held_out = run.localization, run.localization.held_out_net_gain
         repair = run.repair().select(*KEPT, *KEPT_TOO, *KEPT_LAST)

@@ -12,7 +12,9 @@ from interp.errors import BadInput, QuestionTooLong, Unsupported
 from interp.intervention import Mean, Scale, Scope, silence
 from interp.models.scripted import Scripted
 from interp.probes.deployed import Deployed
+from interp.probes.load import Setting, load_probe
 from interp.probes.probe import Draw
+from interp.probes.replay import Replay
 from interp.probes.sampling import Sampling
 from interp.probes.silencing import Silencing
 from interp.procedure import Decoding, Procedure, Prompt, Request
@@ -141,3 +143,48 @@ def test_sampling_needs_a_budget_and_a_temperature() -> None:
         Sampling(procedure, 0)
     with pytest.raises(BadInput, match=r"same answer each time.*temperature=0\.8"):
         Sampling(PROCEDURE, 4)
+
+
+def test_a_deployment_that_is_sampled_is_asked_in_rounds() -> None:
+    draws = Deployed(PROCEDURE, 2).propose(QUESTIONS[:2], ())
+    assert [(draw.question, draw.draw) for draw in draws] == [("q0", 0), ("q1", 0), ("q0", 1), ("q1", 1)]
+
+
+def test_a_replay_tries_hits_until_one_holds_from_the_last_question_on() -> None:
+    other = replace(PROCEDURE, interventions=(silence(1),))
+    probe = Replay("sampling", {"q0": (2, 5), "q2": (1,)}, {"q0": (PROCEDURE, other), "q2": (PROCEDURE,)})
+    first = probe.propose(QUESTIONS, ())
+    assert first == [Draw("q2", 1, PROCEDURE, "sampling"), Draw("q0", 2, PROCEDURE, "sampling")]
+    missed = replace(ROW, question="q0", draw=2, outcome=Outcome.WRONG)
+    held = replace(ROW, question="q2", draw=1)
+    assert probe.propose(QUESTIONS, [held, missed]) == [Draw("q0", 5, other, "sampling")]
+    assert probe.propose(QUESTIONS, [held, missed, replace(missed, draw=5)]) == []
+    assert (probe.name, probe.sees_verdicts) == ("replay sampling", True)
+
+
+SETTING = Setting(PROCEDURE, 3, tuple(question.id for question in QUESTIONS))
+
+
+def test_a_line_names_a_probe_its_budget_and_its_settings() -> None:
+    probe, note = load_probe("sampling:8", SETTING)
+    assert probe == Sampling(
+        replace(PROCEDURE, decoding=replace(PROCEDURE.decoding, temperature=0.6, top_p=0.95)), 8
+    )
+    assert (note.name, note.budget, note.exchangeable) == ("sampling", 8, True)
+    probe, note = load_probe(" sampling: 4 , temperature=1, top_p = 1", SETTING)
+    assert (note.name, note.line) == (
+        "sampling:temperature=1,top_p=1",
+        "sampling: 4 , temperature=1, top_p = 1",
+    )
+    assert probe.name == note.name
+    again = load_probe(note.line, SETTING)
+    assert again == (probe, note)
+    probe, note = load_probe("silencing:scope=decode", SETTING)
+    assert probe.propose(QUESTIONS, ())[1].procedure.interventions == (silence(0, Scope.DECODE),)
+    assert (note.name, note.n_draws, note.budget) == ("silencing:scope=decode", 4, 3)
+
+
+def test_a_probe_of_a_sampled_deployment_draws_as_it_does() -> None:
+    deployed = replace(PROCEDURE, decoding=replace(PROCEDURE.decoding, temperature=0.9, top_k=40))
+    probe, note = load_probe("sampling:2", replace(SETTING, procedure=deployed))
+    assert (probe, note.name) == (Sampling(deployed, 2), "sampling")

@@ -37,7 +37,7 @@ class _Interruptible(TyperGroup):
 
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; a GPU if there is one")]
-Download = Annotated[bool, typer.Option(help="allow fetching the model from the hub")]
+Download = Annotated[bool, typer.Option(help="allow fetching the model, or a benchmark, from the hub")]
 AllowPickle = Annotated[bool, typer.Option(help="accept pickled weights, which can run code")]
 TrustRemoteCode = Annotated[bool, typer.Option(help="run code that comes with the model")]
 
@@ -105,7 +105,8 @@ def localize(
         max_successes=max_successes or None,
         batch_size=batch_size or None,
     )
-    asked = _with_prompt(load_task(task, n=n, seed=seed), system, answer_prefix, template, examples)
+    found = load_task(task, n=n, seed=seed, download=download)
+    asked = _with_prompt(found, system, answer_prefix, template, examples)
     if max_new_tokens is not None:
         asked = replace(asked, decoding=replace(asked.decoding, max_new_tokens=max_new_tokens))
     print(f"Loading {model} ...", file=sys.stderr)
@@ -233,14 +234,14 @@ def check(file: Annotated[Path, typer.Argument(help="a .jsonl, .csv or .parquet 
 
 @app.command()
 def tasks() -> None:
-    """List the built-in tasks and their knobs."""
+    """List the built-in tasks and the benchmarks, with their knobs."""
     from rich.console import Console
     from rich.table import Table
 
-    from interp.tasks.load import TASKS
+    from interp.tasks.load import BENCHMARKS, TASKS
 
     table = Table("task", "questions", "knobs, the default first", "what it asks")
-    for name, family in TASKS.items():
+    for name, family in {**TASKS, **BENCHMARKS}.items():
         knobs = " ".join(f"{knob}={'|'.join(values)}" for knob, values in family.knobs.items())
         marked = f"{family.description} [two options]" if family.binary else family.description
         table.add_row(name, str(family.n), knobs, marked.replace("[", r"\["))

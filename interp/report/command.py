@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interp.procedure import Procedure
-from interp.tasks.load import TASKS
+from interp.tasks.load import BENCHMARKS, TASKS
 from interp.tasks.task import ASKED, LONG_LINE
 
 
@@ -19,7 +19,7 @@ def command_of(plan: Mapping[str, Any], out: str) -> str:
     task, procedure = plan["task"], plan["procedure"]
     words = ["interp", "localize", plan["model"]["name"], "--task", task["name"], "--out", out]
     name = task["name"].partition(":")[0]
-    known = TASKS.get(name)
+    known = TASKS.get(name) or BENCHMARKS.get(name)
     if known is not None:
         words += ["--n", str(task["n_questions"])]
     default = Procedure(known.prompt, known.decoding) if known is not None else Procedure(ASKED, LONG_LINE)
@@ -39,6 +39,6 @@ def command_of(plan: Mapping[str, Any], out: str) -> str:
     for option, (value, usual) in options.items():
         if value != usual:
             words += [option, str(value)]
-    if asked.prompt.examples:
+    if asked.prompt.examples and name not in BENCHMARKS:
         words += ["--examples", "FILE"]
     return shlex.join(words)

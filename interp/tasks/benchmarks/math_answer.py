@@ -2,7 +2,8 @@ r"""Questions whose gold is written in LaTeX: which of them have one number as t
 
 The grader reads numbers, choices and texts. An answer such as `\frac{3}{4}` or `90^\circ` is one number to
 it; `x^2 + 1`, `(3, \frac{\pi}{2})` and `2\sqrt{3}` are not, and to compare them needs computer algebra. So
-these are left out unless asked for: `gold=all` compares them as text, letter by letter.
+these are left out unless asked for: `gold=all` compares them as text, letter by letter, which calls many a
+right answer wrong ("2x+1" for "2x + 1").
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 
 from interp.question import Kind, Question
 from interp.tasks.benchmarks.row import BenchmarkRow, question_of
+from interp.tasks.cue import find_region
 from interp.tasks.family import Knobs
 from interp.tasks.grading import check_gold, grade
 
@@ -52,7 +54,14 @@ def math_question(row: BenchmarkRow, question: Question, *, gold_column: str, le
     kind = Kind.NUMBER if is_number(question.gold[0]) else Kind.TEXT
     if kind is Kind.TEXT and row.knobs["gold"] == "number":
         return None
-    return question_of(row, replace(question, kind=kind), gold_column=gold_column)
+    gold = question.gold if kind is Kind.NUMBER else _spellings(question.gold[0])
+    return question_of(row, replace(question, kind=kind, gold=gold), gold_column=gold_column)
+
+
+def _spellings(answer: str) -> tuple[str, ...]:
+    r"""The answer as it is written, and as the grader sees it: without `\left`, `\text` and their kind."""
+    seen = " ".join(find_region(answer).text.split())
+    return (answer,) if seen == answer else (answer, seen)
 
 
 def kept(knobs: Knobs) -> str:

@@ -64,7 +64,7 @@ def main() -> None:
 @app.command()
 def localize(
     model: Annotated[str, typer.Argument(help="smollm2, tiny:llama, a folder, a .gguf file, or owner/model")],
-    task: Annotated[str, typer.Option(help="a built-in task (see `interp tasks`), or a question file")],
+    task: Annotated[str, typer.Option(help="a task or benchmark (see `interp tasks`), or a question file")],
     out: Annotated[Path, typer.Option(help="the run directory")],
     n: Annotated[int | None, typer.Option(help="questions to ask; the task's default unless given")] = None,
     failures: Annotated[

@@ -124,12 +124,14 @@ class Benchmark:
         if int(knobs.get("shots", "0")):
             prompt = replace(prompt, examples=self._examples(dataset, knobs, asked=every))
         wanted = min(self.n, len(questions)) if n is None and self.is_sampled else n
-        sample = self._sample(title, questions, wanted, seed)
-        description = self._described(len(made), len(every), len(questions), len(sample), knobs)
+        sample = self._sample(questions, wanted, title=title, seed=seed)
+        description = self._described(
+            knobs, n_rows=len(made), n_kept=len(every), n_here=len(questions), n_asked=len(sample)
+        )
         return Task(title, sample, prompt, self.decoding, description, is_binary(sample))
 
     def _sample(
-        self, title: str, questions: tuple[Question, ...], n: int | None, seed: int
+        self, questions: tuple[Question, ...], n: int | None, *, title: str, seed: int
     ) -> tuple[Question, ...]:
         if n is None or n == len(questions):
             return questions
@@ -192,7 +194,7 @@ class Benchmark:
             )
         return tuple(in_turn[:n_shots])
 
-    def _described(self, n_rows: int, n_kept: int, n_here: int, n_asked: int, knobs: Knobs) -> str:
+    def _described(self, knobs: Knobs, *, n_rows: int, n_kept: int, n_here: int, n_asked: int) -> str:
         """The description with what of the benchmark is asked, so that a part is not taken for the whole."""
         parts = [self.description, f"{n_rows:,} questions in all."]
         if n_kept < n_rows:

@@ -25,4 +25,5 @@ def labelled_question(row: BenchmarkRow, above: Question) -> Question:
     key = row.text("answerKey").strip()
     if key not in labels:
         row.refuse("answerKey", "gold", f"{key!r} is none of the labels {', '.join(labels)}")
-    return choice_question(row, above, options, labels.index(key), gold_column="answerKey")
+    right = labels.index(key)
+    return choice_question(row, above, options=options, right=right, gold_column="answerKey")

@@ -22,7 +22,8 @@ from interp.tasks.task import ONE_LINE
 
 def _question(row: BenchmarkRow) -> Question:
     above = stem(f"mmlu/{row.number}", row.text("question"), row.text("subject"))
-    return choice_question(row, above, row.texts("choices"), row.whole("answer"), gold_column="answer")
+    options, right = row.texts("choices"), row.whole("answer")
+    return choice_question(row, above, options=options, right=right, gold_column="answer")
 
 
 MMLU = Benchmark(

@@ -30,7 +30,8 @@ def _question(row: BenchmarkRow) -> Question:
     real = [index for index, option in enumerate(options) if option.strip() != _FILLER]
     above = stem(f"mmlu_pro/{row.whole('question_id')}", row.text("question"), row.text("category"))
     kept = [options[index] for index in real]
-    return choice_question(row, above, kept, real.index(place), gold_column="answer_index")
+    right = real.index(place)
+    return choice_question(row, above, options=kept, right=right, gold_column="answer_index")
 
 
 def _answer(row: BenchmarkRow, question: Question) -> str:

@@ -124,7 +124,7 @@ def question_of(row: BenchmarkRow, question: Question, *, gold_column: str) -> Q
 
 
 def choice_question(
-    row: BenchmarkRow, question: Question, options: Sequence[str], right: int, *, gold_column: str
+    row: BenchmarkRow, question: Question, *, options: Sequence[str], right: int, gold_column: str
 ) -> Question:
     """The question with its options below it, labelled A, B, C, ...
 

@@ -31,7 +31,7 @@ def _question(row: BenchmarkRow) -> Question:
     shuffled = [options[i] for i in order]
     right = order.index(marks.index("1"))
     above = stem(f"truthfulqa_mc/{row.number}", text)
-    return choice_question(row, above, shuffled, right, gold_column="mc1_targets")
+    return choice_question(row, above, options=shuffled, right=right, gold_column="mc1_targets")
 
 
 def _digest(text: str, option: str) -> bytes:

@@ -51,7 +51,7 @@ def test_an_audit_is_told_scored_and_compared(call: Call, tmp_path: Path) -> Non
 
     code, out, _ = call("score", plain)
     assert code == 0
-    assert out.splitlines()[0].endswith("attempts read by 1; 0 outcomes differ from the log's.")
+    assert out.splitlines()[0].endswith("attempts read by 2; 0 outcomes differ from the log's.")
 
     code, _, _ = call(*AUDIT, "--silence", "0", "--edit", "L1.attn_out*0.5", "--out", silenced)
     assert code == 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @app.command()
 def audit(
     model: Annotated[str, typer.Argument(help="smollm2, tiny:llama, a folder, a .gguf file, or owner/model")],
-    task: Annotated[str, typer.Option(help="a built-in task (see `interp tasks`), or a question file")],
+    task: Annotated[str, typer.Option(help="a task or benchmark (see `interp tasks`), or a question file")],
     out: Annotated[Path, typer.Option(help="the run directory")],
     probe: Annotated[
         list[str] | None,
@@ -70,7 +70,8 @@ def audit(
         clusters=one_of("--clusters", clusters, ("auto", "template", "subject", "none")),
         batch_size=batch_size or None,
     )
-    asked = with_prompt(load_task(task, n=n, seed=seed), system, answer_prefix, template, examples)
+    found = load_task(task, n=n, seed=seed, download=download)
+    asked = with_prompt(found, system, answer_prefix, template, examples)
     drawn = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "min_p": min_p}
     if max_new_tokens is not None:
         drawn["max_new_tokens"] = max_new_tokens

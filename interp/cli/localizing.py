@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @app.command()
 def localize(
     model: Annotated[str, typer.Argument(help="smollm2, tiny:llama, a folder, a .gguf file, or owner/model")],
-    task: Annotated[str, typer.Option(help="a built-in task (see `interp tasks`), or a question file")],
+    task: Annotated[str, typer.Option(help="a task or benchmark (see `interp tasks`), or a question file")],
     out: Annotated[Path, typer.Option(help="the run directory")],
     n: Annotated[int | None, typer.Option(help="questions to ask; the task's default unless given")] = None,
     failures: Annotated[
@@ -61,7 +61,8 @@ def localize(
         max_successes=max_successes or None,
         batch_size=batch_size or None,
     )
-    asked = with_prompt(load_task(task, n=n, seed=seed), system, answer_prefix, template, examples)
+    found = load_task(task, n=n, seed=seed, download=download)
+    asked = with_prompt(found, system, answer_prefix, template, examples)
     if max_new_tokens is not None:
         asked = replace(asked, decoding=replace(asked.decoding, max_new_tokens=max_new_tokens))
     print(f"Loading {model} ...", file=sys.stderr)

@@ -46,14 +46,14 @@ def check(file: Annotated[Path, typer.Argument(help="a .jsonl, .csv or .parquet 
 
 @app.command()
 def tasks() -> None:
-    """List the built-in tasks and their knobs."""
+    """List the built-in tasks and the benchmarks, with their knobs."""
     from rich.console import Console
     from rich.table import Table
 
-    from interp.tasks.load import TASKS
+    from interp.tasks.load import BENCHMARKS, TASKS
 
     table = Table("task", "questions", "knobs, the default first", "what it asks")
-    for name, family in TASKS.items():
+    for name, family in {**TASKS, **BENCHMARKS}.items():
         knobs = " ".join(f"{knob}={'|'.join(values)}" for knob, values in family.knobs.items())
         marked = f"{family.description} [two options]" if family.binary else family.description
         table.add_row(name, str(family.n), knobs, marked.replace("[", r"\["))

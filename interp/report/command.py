@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interp.procedure import Procedure
+from interp.tasks.benchmarks.benchmark import Benchmark
 from interp.tasks.family import Family
-from interp.tasks.load import TASKS
+from interp.tasks.load import BENCHMARKS, TASKS
 from interp.tasks.task import ASKED, LONG_LINE
 
 
@@ -24,7 +25,8 @@ def command_of(plan: Mapping[str, Any], out: str, probes: Sequence[str] = ()) ->
     """
     task = plan["task"]
     words = ["interp", plan["verb"], plan["model"]["name"], "--task", task["name"], "--out", out]
-    known = TASKS.get(task["name"].partition(":")[0])
+    name = task["name"].partition(":")[0]
+    known = TASKS.get(name) or BENCHMARKS.get(name)
     if known is not None:
         words += ["--n", str(task["n_questions"])]
     for probe in probes:
@@ -36,7 +38,7 @@ def command_of(plan: Mapping[str, Any], out: str, probes: Sequence[str] = ()) ->
     asked = Procedure.from_json(plan["procedure"])
     for edit in asked.interventions:
         words += ["--edit", str(edit)]
-    if asked.prompt.examples:
+    if asked.prompt.examples and name not in BENCHMARKS:
         words += ["--examples", "FILE"]
     return shlex.join(words)
 
@@ -64,7 +66,7 @@ def _audit_options(plan: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def _asked_options(plan: Mapping[str, Any], known: Family | None) -> dict[str, tuple[Any, Any]]:
+def _asked_options(plan: Mapping[str, Any], known: Family | Benchmark | None) -> dict[str, tuple[Any, Any]]:
     default = Procedure(known.prompt, known.decoding) if known is not None else Procedure(ASKED, LONG_LINE)
     asked = Procedure.from_json(plan["procedure"])
     return {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from interp.errors import BadInput, BadQuestions
 from interp.procedure import Prompt
-from interp.question import Question, seeded_order
+from interp.question import Question
 from interp.tasks.check import check_questions, summary
 from interp.tasks.rows import FORMATS
+from interp.tasks.sample import seeded_sample
 from interp.tasks.task import ASKED, LONG_LINE, Task, is_binary
 
 __all__ = ["FORMATS", "load_file", "load_questions", "write_questions"]
@@ -52,7 +53,7 @@ def load_file(path: Path | str, *, n: int | None = None, seed: int = 0, prompt: 
     if n is not None and n > len(questions):
         raise BadInput(f"{path} has only {len(questions)} different questions, not {n}; ask for fewer.")
     if n is not None:
-        questions = _sample(questions, seed)[:n]
+        questions = seeded_sample(questions, seed)[:n]
     task = Task(
         str(path),
         questions,
@@ -65,16 +66,6 @@ def load_file(path: Path | str, *, n: int | None = None, seed: int = 0, prompt: 
 
 def _count(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
-
-
-def _sample(questions: Sequence[Question], seed: int) -> tuple[Question, ...]:
-    """All questions in a seeded order; an odd seed begins with the half that an even one ends with."""
-    by_id = {question.id: question for question in questions}
-    ranked = seeded_order([*by_id], -1)
-    middle = (len(ranked) + 1) // 2
-    halves = (ranked[:middle], ranked[middle:])
-    order = [i for half in (seed % 2, 1 - seed % 2) for i in seeded_order(halves[half], seed)]
-    return tuple(by_id[i] for i in order)
 
 
 def write_questions(path: Path | str, questions: Iterable[Question]) -> None:

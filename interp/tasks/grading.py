@@ -16,7 +16,7 @@ from interp.tasks.read_choice import canonical_choice, choice_flaw, read_choice
 from interp.tasks.read_number import read_number
 from interp.tasks.read_text import normalize, read_text
 
-GRADER_VERSION = "1"
+GRADER_VERSION = "2"
 
 
 def grade(

@@ -11,7 +11,7 @@ from itertools import islice
 MAX_EXPONENT = 1000
 MAX_FRACTION_DIGITS = 300
 
-_GROUP = r"[, \u00a0\u2007\u2009\u202f]|\{,\}|\\,|,\\!"
+_GROUP = r",\\!|[, \u00a0\u2007\u2009\u202f]|\{,\}|\\,"
 _SIGN = "-+−–‐‑﹣－"
 CURRENCY = "$£€¥₹₩₽₺¢"
 

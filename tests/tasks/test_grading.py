@@ -573,7 +573,7 @@ def test_candidates_have_the_spelling_of_answers() -> None:
 
 
 def test_the_grader_has_a_version() -> None:
-    assert GRADER_VERSION == "1"
+    assert GRADER_VERSION == "2"
 
 
 FRACTIONS = st.fractions(max_denominator=10**6).filter(lambda f: abs(f) < 10**12)

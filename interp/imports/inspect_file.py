@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interp.errors import BadInput
-from interp.imports.imported import valid_unicode
+from interp.imports.foreign import valid_unicode
 
 NEWEST = 2
 """The newest version of the format that is known: that of inspect-ai 0.3.285."""
@@ -91,7 +91,9 @@ def open_log(path: Path) -> LogFile:
         raise BadInput(f"Cannot read {path}: {error.strerror}. Give a log of Inspect.") from error
     version = log.header.get("version")
     if not isinstance(version, int) or not isinstance(log.header.get("eval"), dict):
-        raise BadInput(f"{path} is no log of Inspect: it has no version or no 'eval'. Give an .eval or .json log.")
+        raise BadInput(
+            f"{path} is no log of Inspect: it has no version or no 'eval'. Give an .eval or .json log."
+        )
     if version > NEWEST:
         raise BadInput(
             f"{path} is of format version {version}; known are versions up to {NEWEST}. Update this package, "
@@ -113,7 +115,9 @@ def _read_zip(path: Path) -> LogFile:
             members = {info.filename: info for info in archive.infolist()}
             name = _HEADER if _HEADER in members else _START
             if name not in members:
-                raise BadInput(f"{path} is no log of Inspect: it has no {_HEADER}. Give an .eval or .json log.")
+                raise BadInput(
+                    f"{path} is no log of Inspect: it has no {_HEADER}. Give an .eval or .json log."
+                )
             read = _Members(path, archive, raw)
             samples = [
                 Sample(f"{path}: {member}", read.value(info))
@@ -121,7 +125,7 @@ def _read_zip(path: Path) -> LogFile:
                 if member.startswith(_SAMPLES) and member.endswith(".json")
             ]
             return LogFile(read.value(members[name]), tuple(samples), is_finished=name == _HEADER)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise BadInput(f"{path} is damaged ({error}). Run `inspect log recover`, or copy it again.") from None
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interp.errors import BadInput
-from interp.imports.imported import Asked, Imported, Origin, Repeat, assemble, judge, question_of
+from interp.imports.foreign import Repeat, judge, question_of
+from interp.imports.imported import Asked, Imported, Origin, assemble
 from interp.imports.inspect_file import LogFile, Sample, open_log
 from interp.question import Outcome, Question, Reason
 
@@ -62,21 +63,27 @@ def read_inspect(path: Path, *, scorer: str | None = None, threshold: float | No
     grader = f"inspect/{name}" if threshold is None else f"inspect/{name}>={threshold}"
     asked = [
         _asked(epochs, [_repeat(sample, name, grader, threshold) for sample in epochs])
-        for epochs in _by_question(log.samples)
+        for epochs in _by_question(log)
     ]
     return assemble(asked, _origin(path, log))
 
 
-def _by_question(samples: Sequence[Sample]) -> list[list[Sample]]:
-    """Samples of one id together, by epoch; ids in the order of the log."""
+def _by_question(log: LogFile) -> list[list[Sample]]:
+    """Samples of one id together, by epoch; ids in the data set's order.
+
+    The order of the log is that in which samples ended, another one each time.
+    """
     found: dict[str, dict[int, Sample]] = {}
-    for sample in samples:
+    for sample in log.samples:
         epochs = found.setdefault(str(sample.get("id")), {})
         epoch = sample.get("epoch")
         if not isinstance(epoch, int) or epoch in epochs:
             raise BadInput(f"{sample.place}: epoch {epoch!r} of sample {sample.get('id')!r} stands twice.")
         epochs[epoch] = sample
-    return [[epochs[epoch] for epoch in sorted(epochs)] for epochs in found.values()]
+    listed = (log.header["eval"].get("dataset") or {}).get("sample_ids") or []
+    place = {str(name): i for i, name in enumerate(listed)}
+    ids = sorted(found, key=lambda name: (place.get(name, len(place)), len(name), name))
+    return [[found[name][epoch] for epoch in sorted(found[name])] for name in ids]
 
 
 def _choose_scorer(path: Path, samples: Sequence[Sample], scorer: str | None) -> str:
@@ -93,13 +100,15 @@ def _choose_scorer(path: Path, samples: Sequence[Sample], scorer: str | None) ->
 
 def _asked(epochs: Sequence[Sample], repeats: Sequence[Repeat]) -> Asked:
     first = epochs[0]
-    messages = [message for message in _list(first.value.get("messages")) if message.get("source") != "generate"]
+    messages = [
+        message for message in _list(first.value.get("messages")) if message.get("source") != "generate"
+    ]
     prompt = [[message.get("role"), _text(first, message.get("content"))] for message in messages]
     return Asked(_question(first), prompt, tuple(repeats))
 
 
 def _question(sample: Sample) -> Question:
-    """The question of a sample; several targets are alternatives, except where all of several options are right."""
+    """The question of a sample; several targets are alternatives, but of options all must be named."""
     target = sample.resolve(sample.get("target"))
     gold = [str(each) for each in (target if isinstance(target, list) else [target])]
     choices = [str(choice) for choice in sample.resolve(sample.value.get("choices")) or []]
@@ -109,10 +118,15 @@ def _question(sample: Sample) -> Question:
         "id": str(sample.get("id")),
         "subject": next((metadata[key] for key in _SUBJECTS if isinstance(metadata.get(key), str)), ""),
     }
-    several = len(gold) > 1 or (len(gold[0].strip()) > 1 and gold[0].strip() not in choices) if gold else False
+    several = (
+        len(gold) > 1 or (len(gold[0].strip()) > 1 and gold[0].strip() not in choices) if gold else False
+    )
     if choices and not several:
         labels = [chr(ord("A") + i) for i in range(len(choices))]
-        gold = [labels[choices.index(each)] if each in choices and each not in labels else each.strip() for each in gold]
+        gold = [
+            labels[choices.index(each)] if each in choices and each not in labels else each.strip()
+            for each in gold
+        ]
         return question_of(values | {"question": text, "gold": gold, "choices": choices})
     if choices:
         text += "".join(f"\n{chr(ord('A') + i)}. {choice}" for i, choice in enumerate(choices))

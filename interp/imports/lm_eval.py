@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from interp.errors import BadInput
-from interp.imports.imported import Asked, Imported, Origin, assemble, valid_unicode
+from interp.imports.foreign import valid_unicode
+from interp.imports.imported import Asked, Imported, Origin, assemble
 from interp.imports.lm_eval_options import read_options
 from interp.imports.lm_eval_rows import Row, Rule
 from interp.imports.lm_eval_texts import read_texts
@@ -36,7 +37,7 @@ _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens")
 
 @dataclass(frozen=True)
 class _File:
-    """A samples file: the task in its name, its rows, and the results file of the same run, if it is there."""
+    """A samples file: the task in its name, its rows, and the results file of its run, if there is one."""
 
     path: Path
     task: str
@@ -51,7 +52,9 @@ class _File:
     def identity(self) -> dict[str, Any]:
         """What the run says of its model."""
         config = self.results.get("config") or {}
-        said = {key: self.results.get(key) for key in _MODEL} | {key: config.get(key) for key in _MODEL_CONFIG}
+        said = {key: self.results.get(key) for key in _MODEL} | {
+            key: config.get(key) for key in _MODEL_CONFIG
+        }
         return {"name": self.model} | {key: value for key, value in said.items() if value is not None}
 
 
@@ -166,14 +169,14 @@ def _refuse_mixed(files: Sequence[_File]) -> None:
     for file in files:
         if file.task in first:
             raise BadInput(
-                f"{first[file.task].path} and {file.path} hold the same task {file.task!r}: two models or two "
-                "runs would be mixed. Import each by itself."
+                f"{first[file.task].path} and {file.path} hold the same task {file.task!r}: two models or "
+                "two runs would be mixed. Import each by itself."
             )
         first[file.task] = file
         if file.identity != files[0].identity:
             raise BadInput(
-                f"{files[0].path} is by model {files[0].model!r}, {file.path} by {file.model!r}, or by another "
-                "version of it. Import each by itself."
+                f"{files[0].path} is by model {files[0].model!r}, {file.path} by {file.model!r}, or by "
+                "another version of it. Import each by itself."
             )
 
 

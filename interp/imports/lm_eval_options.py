@@ -7,7 +7,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from interp.errors import BadInput
-from interp.imports.imported import Asked, Repeat, judge, question_of
+from interp.imports.foreign import Repeat, judge, question_of
+from interp.imports.imported import Asked
 from interp.imports.lm_eval_rows import Row, Rule, plain_prompt, warn_of_texts
 from interp.question import Outcome
 
@@ -43,7 +44,9 @@ def read_options(
 
 def _asked(row: Row, metric: str, grader: str, *, prefix: str, subject: str) -> Asked:
     options, weights = _weighed(row)
-    divided = [weight / max(_WEIGHTS[metric](option), 1) for option, weight in zip(options, weights, strict=True)]
+    divided = [
+        weight / max(_WEIGHTS[metric](option), 1) for option, weight in zip(options, weights, strict=True)
+    ]
     picked = divided.index(max(divided))
     right = judge(row.value[metric], None, place=row.place, name=metric)
     labels = _labels(len(options))
@@ -51,7 +54,8 @@ def _asked(row: Row, metric: str, grader: str, *, prefix: str, subject: str) -> 
     if (picked in gold) != right:
         raise BadInput(
             f"{row.place}: {metric} is {row.value[metric]}, but the most probable option is "
-            f"{labels[picked]} ({options[picked]!r}) and the target {row.get('target')!r}. Choose another metric."
+            f"{labels[picked]} ({options[picked]!r}) and the target {row.get('target')!r}. "
+            "Choose another metric."
         )
     question = question_of(
         {
@@ -71,7 +75,7 @@ def _asked(row: Row, metric: str, grader: str, *, prefix: str, subject: str) -> 
 
 
 def _weighed(row: Row) -> tuple[list[str], list[float]]:
-    """Options and their log-likelihoods; where contexts differ and the continuation does not, the contexts."""
+    """Options and their log-likelihoods; the contexts, where only they differ."""
     requests, found = row.requests, row.answers()
     if "acc_mutual_info" in row.value:
         requests, found = requests[: len(requests) // 2], found[: len(found) // 2]

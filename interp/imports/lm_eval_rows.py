@@ -66,7 +66,9 @@ class Row:
                 break
             pairs.append((parts[0], parts[1] if len(parts) > 1 else None))
         if not pairs:
-            raise BadInput(f"{self.place}: 'arguments' holds no request. Write the log with lm-eval 0.4.3 on.")
+            raise BadInput(
+                f"{self.place}: 'arguments' holds no request. Write the log with lm-eval 0.4.3 on."
+            )
         return pairs
 
     @property
@@ -106,7 +108,9 @@ class Row:
         """
         found = self.get("resps")
         if not isinstance(found, list) or not found or not all(isinstance(x, list) and x for x in found):
-            raise BadInput(f"{self.place}: 'resps' holds no response; expected a list of lists, one a request.")
+            raise BadInput(
+                f"{self.place}: 'resps' holds no response; expected a list of lists, one a request."
+            )
         return found
 
     def text(self) -> str:
@@ -141,7 +145,9 @@ class Rule:
         names = list(dict.fromkeys(str(row.value.get("filter", "none")) for row in rows))
         place = rows[0].place.rpartition(":")[0]
         if self.filter is None and len(names) > 1:
-            raise BadInput(f"{place} has a row for each of the filters {', '.join(names)}. Choose one of them.")
+            raise BadInput(
+                f"{place} has a row for each of the filters {', '.join(names)}. Choose one of them."
+            )
         if self.filter is not None and self.filter not in names:
             raise BadInput(f"{place} has no filter {self.filter!r}. Choose one of: {', '.join(names)}.")
         name = self.filter or names[0]
@@ -172,7 +178,9 @@ class Rule:
         metric = self.metric or (names[0] if len(names) == 1 else None)
         metric = metric or next((name for name in _PREFERRED if name in names), None)
         if metric is None:
-            raise BadInput(f"{rows[0].place}: choose a metric, one of: {', '.join(names) or 'none is there'}.")
+            raise BadInput(
+                f"{rows[0].place}: choose a metric, one of: {', '.join(names) or 'none is there'}."
+            )
         for row in rows:
             if metric not in row.value:
                 raise BadInput(
@@ -197,7 +205,9 @@ def plain_prompt(prompt: Any) -> str:
         messages = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    users = [m["content"] for m in messages if isinstance(m, dict) and m.get("role") == "user" and "content" in m]
+    users = [
+        m["content"] for m in messages if isinstance(m, dict) and m.get("role") == "user" and "content" in m
+    ]
     return users[-1] if users and isinstance(users[-1], str) else text
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from interp.errors import BadInput
-from interp.imports.imported import Asked, Repeat, judge, question_of
+from interp.imports.foreign import Repeat, judge, question_of
+from interp.imports.imported import Asked
 from interp.imports.lm_eval_rows import INVALID, Row, Rule, plain_prompt, warn_of_texts
 from interp.question import Outcome, Question, Reason
 from interp.tasks.grading import GRADER_VERSION, canonical, check_gold, grade

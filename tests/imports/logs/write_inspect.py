@@ -31,7 +31,7 @@ def write(out: Path) -> None:
 
     asked: dict[str, int] = {}
 
-    def reply(messages, tools, tool_choice, config) -> ModelOutput:  # noqa: ANN001
+    def reply(messages, tools, tool_choice, config) -> ModelOutput:
         question = messages[-1].text
         epoch = asked[question] = asked.get(question, 0) + 1
         if "ANSWER: $LETTER" in question:
@@ -41,7 +41,12 @@ def write(out: Path) -> None:
             text = unread.get((country, epoch), f"ANSWER: {letter}")
             return used(ModelOutput.from_content("mockllm/model", text))
         a, b = (int(word) for word in question.split() if word.isdigit())
-        texts = [f"The answer is {a + b}.", f"The answer is {a + b + 1}.", LONG, f"{LONG} The answer is {a + b}."]
+        texts = [
+            f"The answer is {a + b}.",
+            f"The answer is {a + b + 1}.",
+            LONG,
+            f"{LONG} The answer is {a + b}.",
+        ]
         kind = draw(question, epoch, 4)
         stop = "max_tokens" if kind == 2 else "stop"
         return used(ModelOutput.from_content("mockllm/model", texts[kind], stop_reason=stop))
@@ -51,8 +56,8 @@ def write(out: Path) -> None:
         return output
 
     @solver
-    def fails_on(a: int):  # noqa: ANN202
-        async def solve(state, generate):  # noqa: ANN001, ANN202
+    def fails_on(a: int):
+        async def solve(state, generate):
             if f" {a} + " in state.input_text and state.epoch == 2:
                 raise RuntimeError("the server went away")
             return state
@@ -60,16 +65,33 @@ def write(out: Path) -> None:
         return solve
 
     sums = [
-        Sample(input=f"What is {a} + {b} ?", target=str(a + b), id=f"sum-{a}-{b}", metadata={"category": "sums"})
+        Sample(
+            input=f"What is {a} + {b} ?", target=str(a + b), id=f"sum-{a}-{b}", metadata={"category": "sums"}
+        )
         for a, b in SUMS
     ]
     capitals = [
-        Sample(input="What is the capital of Italy?", choices=["Rome", "Milan", "Turin", "Pisa"], target="A", id=1),
-        Sample(input="What is the capital of Spain?", choices=["Cadiz", "Seville", "Bilbao", "Madrid"], target="D", id=2),
+        Sample(
+            input="What is the capital of Italy?",
+            choices=["Rome", "Milan", "Turin", "Pisa"],
+            target="A",
+            id=1,
+        ),
+        Sample(
+            input="What is the capital of Spain?",
+            choices=["Cadiz", "Seville", "Bilbao", "Madrid"],
+            target="D",
+            id=2,
+        ),
     ]
     read = pattern(r"answer is (-?\d+)")
     tasks = [
-        Task(name="sums", dataset=sums, solver=[system_message("Be short."), fails_on(7), generate()], scorer=read),
+        Task(
+            name="sums",
+            dataset=sums,
+            solver=[system_message("Be short."), fails_on(7), generate()],
+            scorer=read,
+        ),
         Task(name="two_scorers", dataset=sums[:2], solver=generate(), scorer=[read, includes()]),
         Task(name="capitals", dataset=capitals, solver=multiple_choice(), scorer=choice()),
     ]
@@ -85,8 +107,14 @@ def write(out: Path) -> None:
         for task in tasks:
             asked.clear()
             (log,) = eval(
-                task, model=model, epochs=3, log_dir=folder, max_connections=1, max_samples=1,
-                fail_on_error=False, display="none",
+                task,
+                model=model,
+                epochs=3,
+                log_dir=folder,
+                max_connections=1,
+                max_samples=1,
+                fail_on_error=False,
+                display="none",
             )
             log = read_eval_log(log.location)
             for sample in log.samples or []:

@@ -67,9 +67,12 @@ def reply(question: str, repeat: int) -> str:
     """What the scripted model says: right, wrong, or nothing that can be read, by a hash."""
     a, b = (int(word) for word in question.split() if word.isdigit())
     draw = hashlib.sha256(f"{a} {b} {repeat}".encode()).digest()[0] % 4
-    return [f" The answer is {a + b}.", f" The answer is {a + b + 1}.", f" {a} and {b}: it is {a + b}", " Hm."][
-        draw
-    ]
+    return [
+        f" The answer is {a + b}.",
+        f" The answer is {a + b + 1}.",
+        f" {a} and {b}: it is {a + b}",
+        " Hm.",
+    ][draw]
 
 
 def write(out: Path) -> None:
@@ -83,7 +86,7 @@ def write(out: Path) -> None:
     class Scripted(LM):
         """Answers by `reply`, and prefers the option whose text has the smaller hash."""
 
-        def generate_until(self, requests, disable_tqdm=False):  # noqa: ANN001, ANN202
+        def generate_until(self, requests, **_):
             seen: dict[str, int] = {}
             answers = []
             for request in requests:
@@ -92,10 +95,10 @@ def write(out: Path) -> None:
                 seen[last] = seen.get(last, 0) + 1
             return answers
 
-        def loglikelihood(self, requests, disable_tqdm=False):  # noqa: ANN001, ANN202
+        def loglikelihood(self, requests, **_):
             return [(-1.0 - hashlib.sha256(r.args[1].encode()).digest()[0] / 64, False) for r in requests]
 
-        def loglikelihood_rolling(self, requests, disable_tqdm=False):  # noqa: ANN001, ANN202
+        def loglikelihood_rolling(self, requests, **_):
             raise NotImplementedError
 
     out = out.resolve()
@@ -106,15 +109,22 @@ def write(out: Path) -> None:
         capitals = [{"country": c, "options": o, "label": label} for c, o, label in CAPITALS]
         for name, rows in (("sums", sums), ("shots", shots), ("capitals", capitals)):
             Path(f"{name}.json").write_text("\n".join(map(json.dumps, rows)))
-        local = {"dataset_path": "json", "dataset_kwargs": {"data_files": {"test": "sums.json", "train": "shots.json"}}}
+        local = {
+            "dataset_path": "json",
+            "dataset_kwargs": {"data_files": {"test": "sums.json", "train": "shots.json"}},
+        }
         tasks = [SUM_TASK | local | {"task": name} | own for name, own in TASKS.items()]
         tasks.append(
-            CHOICE_TASK | {"dataset_path": "json", "dataset_kwargs": {"data_files": {"test": "capitals.json"}}}
+            CHOICE_TASK
+            | {"dataset_path": "json", "dataset_kwargs": {"data_files": {"test": "capitals.json"}}}
         )
         tracker = EvaluationTracker(output_path=str(out))
         tracker.general_config_tracker.log_experiment_args(
-            model_source="scripted", model_args="pretrained=scripted,seed=1", system_instruction=None,
-            chat_template=None, fewshot_as_multiturn=False,
+            model_source="scripted",
+            model_args="pretrained=scripted,seed=1",
+            system_instruction=None,
+            chat_template=None,
+            fewshot_as_multiturn=False,
         )
         results = lm_eval.simple_evaluate(
             Scripted(), tasks=tasks, log_samples=True, task_manager=TaskManager(), bootstrap_iters=0

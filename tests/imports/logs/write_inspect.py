@@ -5,8 +5,8 @@ The mock model of that package answers sums and choices in three epochs: right, 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -102,8 +102,7 @@ def write(out: Path) -> None:
     )
     out = out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for task in tasks:
             asked.clear()
             (log,) = eval(

@@ -6,6 +6,7 @@ of the results file beside them the description of the machine is left out.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -102,8 +103,7 @@ def write(out: Path) -> None:
             raise NotImplementedError
 
     out = out.resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         sums = [{"question": f"What is {a} + {b} ?", "answer": str(a + b)} for a, b in SUMS]
         shots = [{"question": f"What is {a} + {a} ?", "answer": str(2 * a)} for a in (1, 3, 5)]
         capitals = [{"country": c, "options": o, "label": label} for c, o, label in CAPITALS]

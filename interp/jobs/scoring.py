@@ -58,8 +58,8 @@ def score(path: str | Path, *, grader: Grader | str | None = None, name: str = "
 
 def _grader(run: Run, grader: Grader | str | None, name: str) -> tuple[Grader, str]:
     if grader is None:
-        procedure = Procedure.from_json(run.plan["procedure"])
-        task = Task(run.plan["task"]["name"], run.questions, procedure.prompt, procedure.decoding)
+        prompt = Procedure.from_json({"prompt": run.plan["procedure"].get("prompt", {})}).prompt
+        task = Task(run.plan["task"]["name"], run.questions, prompt)
         return lambda q, text, finish: task.grade(
             q, text, "length" if finish == "length" else "stop"
         ), task.grader

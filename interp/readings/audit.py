@@ -49,7 +49,8 @@ class Reached:
         first: Share of right attempts: pass@1.
         majority: Share of questions whose commonest answer is right.
         all_right: Share of questions whose every attempt is right.
-        confirmed: Share of questions with a hit that held when it was made again in another batch.
+        confirmed: Share of questions with a hit that held when it was made again in another batch; None
+            where none was made again.
         n_unconfirmed: Questions reached by hits that did not hold.
         n_new: Questions that the deployed answer misses and the probe reaches.
         cover: Share of questions right in at least a share tau of the attempts, by tau.
@@ -68,7 +69,7 @@ class Reached:
     first: float
     majority: float
     all_right: float
-    confirmed: float
+    confirmed: float | None
     n_unconfirmed: int
     n_new: int
     cover: Mapping[float, float]
@@ -151,7 +152,8 @@ def reached_by(
         deployed: One row a question: the deployed answers.
     """
     whole = curve.row(curve.height - 1, named=True)
-    confirmed = found["confirmed"].fill_null(False)
+    held = found["confirmed"].fill_null(False) & found["reachable"]
+    unknown = found["reachable"].any() and found["confirmed"].null_count() == found.height
     new = found["reachable"].to_numpy() & ~deployed["right"].to_numpy()
     low, high = whole["excess_low"], whole["excess_high"]
     return Reached(
@@ -166,7 +168,7 @@ def reached_by(
         first=float(curve["reach"][0]),
         majority=whole["majority"],
         all_right=whole["pass_hat"],
-        confirmed=float((confirmed & found["reachable"]).sum()) / found.height,
+        confirmed=None if unknown else int(held.sum()) / found.height,
         n_unconfirmed=int((found["reachable"] & found["confirmed"].not_()).fill_null(False).sum()),
         n_new=int(new.sum()),
         cover={tau: cover_at(found["rate"].to_list(), tau) for tau in TAUS},

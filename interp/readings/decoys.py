@@ -63,4 +63,5 @@ def _partners(
 ) -> list[str | None]:
     """First golds of the members that come after a place, the list taken as a ring."""
     n = min(len(members) - 1, 4 * N_PARTNERS)
-    return [golds[members[(place + step) % len(members)]][0] for step in range(1, n + 1)]
+    near = (golds[members[(place + step) % len(members)]] for step in range(1, n + 1))
+    return [gold[0] for gold in near if gold]

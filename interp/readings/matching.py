@@ -28,6 +28,10 @@ NAMES: Mapping[str, str] = {
 """What must match, by the name that allows it to differ."""
 
 
+_KNOWN = ("key", "prompt", "decoding", "interventions")
+"""Fields of a procedure; an imported one has others, which say how a question was asked."""
+
+
 @dataclass(frozen=True)
 class Evaluated:
     """What an evaluation was, as far as it must match another.
@@ -97,7 +101,10 @@ def match(before: Evaluated, after: Evaluated, *, allow: Collection[str] = ()) -
 def _mismatches(before: Evaluated, after: Evaluated) -> Iterator[Mismatch]:
     yield from _questions(before.questions, after.questions)
     one, other = before.plan["procedure"], after.plan["procedure"]
-    prompts = [dict(procedure.get("prompt", {})) for procedure in (one, other)]
+    prompts = [
+        {**procedure.get("prompt", {}), **{k: v for k, v in procedure.items() if k not in _KNOWN}}
+        for procedure in (one, other)
+    ]
     templates = [prompt.pop("template", "chat") for prompt in prompts]
     yield from _plain("prompt", *prompts)
     yield from _plain("template", {"template": templates[0]}, {"template": templates[1]})

@@ -12,11 +12,11 @@ def headline(audit: Audit) -> str:
     if not audit.probes:
         return f"{deployed}; no probe was run."
     best = max(audit.probes, key=lambda reached: (reached.reach, -reached.k))
-    says = f"{deployed}; {_budget(best)} reach {share(best.reach)}"
+    says = f"{deployed}; {_budget(best)} {_verb(best)} {share(best.reach)}"
     if best.excess is None or best.excess_interval is None:
         return f"{says}, with no wrong target to compare."
     if best.excess_interval[0] <= 0:
-        return f"{says}, and wrong answers as surely ({share(best.decoy)})."
+        return f"{says}, wrong answers {share(best.decoy)}: the difference may be chance."
     return f"{says}, wrong answers {share(best.decoy)}."
 
 
@@ -31,14 +31,11 @@ def sentences(audit: Audit) -> list[str]:
 
 def _states(audit: Audit) -> str:
     counts = audit.states
-    unread = (
-        f", {counts[State.UNREADABLE]} could not be read and were not reached"
-        if counts[State.UNREADABLE]
-        else ""
-    )
+    unread = f", {counts[State.UNREADABLE]} unreadable and not reached" if counts[State.UNREADABLE] else ""
     return (
-        f"{counts[State.REALIZED]} questions are realized, {counts[State.REACHABLE]} reachable only, "
-        f"{counts[State.NEVER]} never reached within the budget{unread}."
+        f"Of {count(audit.n_questions, 'question')}, {counts[State.REALIZED]} realized, "
+        f"{counts[State.REACHABLE]} reachable only, {counts[State.NEVER]} never reached within the "
+        f"budget{unread}."
     )
 
 
@@ -53,8 +50,9 @@ def _of_probe(reached: Reached) -> list[str]:
         controls.append(f"guessing among the options {share(reached.floor)}")
     beside = f" ({'; '.join(controls)})" if controls else " (no wrong target and no options to compare with)"
     found = [
-        f"{name}: {_budget(reached)} reach {share(reached.reach)} [{share(low)}, {share(high)}]{beside}; "
-        f"one attempt is right {share(reached.first)} of the time, the majority {share(reached.majority)}."
+        f"{name}: {_budget(reached)} {_verb(reached)} {share(reached.reach)} [{share(low)}, {share(high)}]"
+        f"{beside}; one attempt is right {share(reached.first)} of the time, the majority "
+        f"{share(reached.majority)}."
     ]
     if reached.n_unconfirmed:
         found.append(
@@ -70,6 +68,10 @@ def _budget(reached: Reached) -> str:
     if reached.probe.exchangeable:
         return count(reached.k, "draw")
     return count(reached.k, "attempt") + f" of {reached.probe.name}"
+
+
+def _verb(reached: Reached) -> str:
+    return "reaches" if reached.k == 1 else "reach"
 
 
 def count(n: int, noun: str) -> str:

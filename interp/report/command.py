@@ -23,6 +23,8 @@ def command_of(plan: Mapping[str, Any], out: str, probes: Sequence[str] = ()) ->
         out: The directory.
         probes: The probes' lines, of an audit.
     """
+    if "source" in plan:
+        return shlex.join(["interp", "import", plan["source"], *plan["files"], "--out", out])
     task = plan["task"]
     words = ["interp", plan["verb"], plan["model"]["name"], "--task", task["name"], "--out", out]
     name = task["name"].partition(":")[0]

@@ -1,0 +1,1 @@
+"""Evaluations made elsewhere, read as questions and attempts: lm-eval and Inspect."""

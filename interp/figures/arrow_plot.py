@@ -52,12 +52,15 @@ def arrow_plot(pairs: pl.DataFrame) -> go.Figure:
     for i, place in zip(order, places, strict=True):
         _add_leader(figure, rows[i], place, edge=high)
     for i, place in zip(order, places, strict=True):
-        _add_arrow(figure, rows[i], shared)
+        _add_arrow(figure, rows[i])
         figure.add_annotation(
             x=high, y=place, text=names[i], xanchor="left", xshift=14, align="left",
             font={"color": _colour(rows[i]), "size": 12},
         )  # fmt: skip
-    ticks = {"dtick": 0.25 if high - low > 0.8 else 0.1 if high - low > 0.35 else 0.05, "tickformat": ".2~f"}
+    ticks: dict[str, Any] = {
+        "dtick": 0.25 if high - low > 0.8 else 0.1 if high - low > 0.35 else 0.05,
+        "tickformat": ".2~f",
+    }
     figure.update_xaxes(range=[low, high], title_text="Deployed score", domain=[0, _PLOT_SHARE], **ticks)
     figure.update_yaxes(range=[low, high], title_text="Reachable ceiling", **ticks)
     figure.update_layout(margin={"t": theme.TITLE_MARGIN, "b": 52, "l": 60, "r": 8})
@@ -137,7 +140,7 @@ def _add_leader(figure: go.Figure, row: dict[str, Any], place: float, *, edge: f
     )  # fmt: skip
 
 
-def _add_arrow(figure: go.Figure, row: dict[str, Any], shared: str) -> None:
+def _add_arrow(figure: go.Figure, row: dict[str, Any]) -> None:
     """Draws a ring where the pair was and an arrowhead where it is; a dot if it did not move."""
     colour = _colour(row)
     x, y = ([row[f"{part}_{end}"] for end in ("before", "after")] for part in ("deployed", "ceiling"))

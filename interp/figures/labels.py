@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 
 
 def spread(values: Sequence[float], gap: float, *, low: float = 0.0, high: float = 1.0) -> list[float]:
@@ -37,12 +38,9 @@ def shortened(text: object, most: int) -> str:
     whole = str(text)
     if n_columns(whole) <= most:
         return whole
-    room, kept = most - 1, 0
-    for kept, character in enumerate(whole):
-        room -= _width(character)
-        if room < 0:
-            break
-    return whole[:kept].rstrip() + "…"
+    ends = accumulate(_width(character) for character in whole)
+    n_kept = sum(end < most for end in ends)
+    return whole[:n_kept].rstrip() + "…"
 
 
 def counted(n: int, noun: str) -> str:

@@ -95,9 +95,7 @@ def question_map_pair(before: pl.DataFrame, after: pl.DataFrame) -> go.Figure:
     ends = tables[0]["rank"].rle().struct.field("len").cum_sum().to_list()[:-1]
     for row, (name, table) in enumerate(zip(("before", "after"), tables, strict=True), start=1):
         figure.add_trace(_cells(table, grid, f"questions {name}"), row=row, col=1)
-        figure.add_trace(
-            _labels(table if row == 1 else table.sort("rank"), grid, f"states {name}", row), row, 1
-        )
+        figure.add_trace(_labels(table, grid, f"states {name}"), row, 1)
         _add_heading(figure, name.capitalize(), row)
         for end in ends:
             figure.add_shape(
@@ -192,7 +190,7 @@ def _colours() -> list[list[Any]]:
     return scale
 
 
-def _labels(questions: pl.DataFrame, grid: _Grid, name: str, row: int = 1) -> go.Scatter:
+def _labels(questions: pl.DataFrame, grid: _Grid, name: str) -> go.Scatter:
     """The count of each state, at the right of its cells; of a map in another order, from the top down."""
     runs = [(rank, n) for rank, n in questions["rank"].value_counts().sort("rank").iter_rows()]
     middles: list[float] = []

@@ -80,7 +80,7 @@ def reach_curve(reach: pl.DataFrame, *, deployed: float, n_questions: int) -> go
         _write(figure, panel, name, y=1, yref="domain", colour=colour)
         _add_curves(figure, panel, rows, (colour, band), deployed)
     for i in range(len(probes), n_rows * across):
-        place = {"row": i // across + 1, "col": i % across + 1}
+        place: dict[str, Any] = {"row": i // across + 1, "col": i % across + 1}
         figure.update_xaxes(visible=False, **place)
         figure.update_yaxes(visible=False, **place)
     figure.update_yaxes(range=_AXIS, dtick=0.25, tickformat=".2~f")

@@ -60,7 +60,7 @@ def selector_chart(selectors: pl.DataFrame, *, default: float, oracle: float) ->
         margin={"l": 60, "r": 16, "b": 88},
         legend=legend | {"font": {"size": 12, "color": theme.SOFT_INK}, "itemclick": False},
     )
-    note = "One row a selector, none sees the gold answer; whiskers are 95% intervals."
+    note = "None sees the question's gold answer; whiskers: 95% intervals; shaded: worse than deployed."
     height = theme.TITLE_MARGIN + 88 + round(_ROW * (rows.height + 1.9))
     theme.layout(figure, _title(rows, default, oracle), note, height=height)
     return figure.update_layout(showlegend=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from typing import Any
 
@@ -9,12 +10,12 @@ import plotly.graph_objects as go
 import polars as pl
 
 from interp.figures import theme
-from interp.figures.labels import counted, shortened, spread
+from interp.figures.labels import counted, n_columns, shortened, spread
 
 _PLOT = 410
 """Height of the plot in pixels."""
-_PLOT_SHARE = 0.66
-"""Share of the width that the plot takes; the names take the rest."""
+_COLUMN = 6.7
+"""Pixels of a letter of a name."""
 _NAME_COLUMNS = 27
 _SMALLEST_SPAN = 0.2
 _STILL = 0.005
@@ -61,9 +62,12 @@ def arrow_plot(pairs: pl.DataFrame) -> go.Figure:
         "dtick": 0.25 if high - low > 0.8 else 0.1 if high - low > 0.35 else 0.05,
         "tickformat": ".2~f",
     }
-    figure.update_xaxes(range=[low, high], title_text="Deployed score", domain=[0, _PLOT_SHARE], **ticks)
+    figure.update_xaxes(range=[low, high], title_text="Deployed score", **ticks)
     figure.update_yaxes(range=[low, high], title_text="Reachable ceiling", **ticks)
-    figure.update_layout(margin={"t": theme.TITLE_MARGIN, "b": 52, "l": 60, "r": 8})
+    widest = max(n_columns(line) for name in names for line in html.unescape(name).split("<br>"))
+    figure.update_layout(
+        margin={"t": theme.TITLE_MARGIN, "b": 52, "l": 60, "r": round(26 + _COLUMN * widest)}
+    )
     note = f"{shared}Before is a ring, after an arrowhead; orange where the ceiling falls."
     return theme.layout(figure, _title(rows), note, height=theme.TITLE_MARGIN + 52 + _PLOT)
 

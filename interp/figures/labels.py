@@ -30,12 +30,14 @@ def spread(values: Sequence[float], gap: float, *, low: float = 0.0, high: float
 
 def n_columns(text: str) -> int:
     """How wide a text is, in letters: marks that combine take no room, East Asian letters and emoji two."""
-    return sum(_width(character) for character in text)
+    return len(text) if text.isascii() else sum(_width(character) for character in text)
 
 
 def shortened(text: object, most: int) -> str:
     """Text cut to a number of columns (see `n_columns`), with "…" where something was left out."""
     whole = str(text)
+    if whole.isascii() and len(whole) > most:
+        return whole[: most - 1].rstrip() + "…"
     if n_columns(whole) <= most:
         return whole
     ends = accumulate(_width(character) for character in whole)

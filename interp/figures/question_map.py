@@ -14,13 +14,14 @@ from interp.errors import BadInput
 from interp.figures import theme
 from interp.figures.labels import counted, shortened, spread
 
-_WIDTH = 650
-"""Pixels between the margins of a figure as wide as a page's column; cells are square there."""
 _CELLS_WIDTH = 490
+"""Pixels for the cells in a figure as wide as a page's column; there they are square."""
 _CELLS_HEIGHT = 320
 _SIDES = (4.0, 24.0)
 _LEAST_SIDE_WITH_GAPS = 7
 _LABEL_HEIGHT = 19
+_LABELS = 172
+"""Pixels at the right of the cells for the count of each state."""
 _HEADING = 26
 _BETWEEN = 52
 _ORDER = tuple(theme.STATES)
@@ -62,7 +63,7 @@ def question_map(questions: pl.DataFrame, *, probe: str) -> go.Figure:
     grid = _grid(ranked.height)
     figure = go.Figure()
     figure.add_trace(_cells(ranked, grid, "questions"))
-    figure.add_trace(_labels(ranked, grid, "states"))
+    _add_labels(figure, ranked, grid)
     _set_axes(figure, grid)
     counts = [int((ranked["rank"] == rank).sum()) for rank in (0, 1)]
     title = (
@@ -70,7 +71,7 @@ def question_map(questions: pl.DataFrame, *, probe: str) -> go.Figure:
         f"{counts[1]} more only reachable"
     )
     note = f"One cell a question; the paler, the fewer attempts of {shortened(probe, 30)} are right."
-    figure.update_layout(margin={"t": theme.TITLE_MARGIN, "b": 14, "l": 16, "r": 14})
+    figure.update_layout(margin={"t": theme.TITLE_MARGIN, "b": 14, "l": 16, "r": _LABELS})
     return theme.layout(figure, title, note, height=round(theme.TITLE_MARGIN + 14 + grid.height))
 
 
@@ -95,7 +96,7 @@ def question_map_pair(before: pl.DataFrame, after: pl.DataFrame) -> go.Figure:
     ends = tables[0]["rank"].rle().struct.field("len").cum_sum().to_list()[:-1]
     for row, (name, table) in enumerate(zip(("before", "after"), tables, strict=True), start=1):
         figure.add_trace(_cells(table, grid, f"questions {name}"), row=row, col=1)
-        figure.add_trace(_labels(table, grid, f"states {name}"), row, 1)
+        _add_labels(figure, table, grid, row)
         _add_heading(figure, name.capitalize(), row)
         for end in ends:
             figure.add_shape(
@@ -105,7 +106,7 @@ def question_map_pair(before: pl.DataFrame, after: pl.DataFrame) -> go.Figure:
     moved = (tables[0]["rank"] != tables[1]["rank"]).sum()
     title = f"{moved} of {counted(grid.n, 'question')} {'changes' if moved == 1 else 'change'} state"
     note = "One cell a question, at the same place in both maps; lines part the states before."
-    figure.update_layout(margin={"t": theme.TITLE_MARGIN + _HEADING, "b": 14, "l": 16, "r": 14})
+    figure.update_layout(margin={"t": theme.TITLE_MARGIN + _HEADING, "b": 14, "l": 16, "r": _LABELS})
     return theme.layout(figure, title, note, height=round(theme.TITLE_MARGIN + _HEADING + 14 + inner))
 
 
@@ -190,33 +191,28 @@ def _colours() -> list[list[Any]]:
     return scale
 
 
-def _labels(questions: pl.DataFrame, grid: _Grid, name: str) -> go.Scatter:
-    """The count of each state, at the right of its cells; of a map in another order, from the top down."""
-    runs = [(rank, n) for rank, n in questions["rank"].value_counts().sort("rank").iter_rows()]
+def _add_labels(figure: go.Figure, questions: pl.DataFrame, grid: _Grid, row: int = 1) -> None:
+    """Writes the count of each state at the right, beside its cells where they stand together."""
+    runs = [(_ORDER[rank], n) for rank, n in questions["rank"].value_counts().sort("rank").iter_rows()]
     middles: list[float] = []
     start = 0
     for _, n in runs:
-        middles.append((start + n / 2) / grid.across - 0.5)
+        middles.append((start + n / 2) / grid.across * grid.side / grid.height)
         start += n
-    half, last = 0.5 * _LABEL_HEIGHT / grid.side, grid.height / grid.side - 0.5
-    colours = [theme.STATES[_ORDER[rank]][0] for rank, _ in runs]
-    return go.Scatter(
-        x=[min(grid.across, grid.n) - 0.5 + 16 / grid.side] * len(runs),
-        y=spread(middles, 2 * half, low=half - 0.5, high=last - half),
-        mode="markers+text",
-        marker={
-            "symbol": "square",
-            "size": 12,
-            "color": colours,
-            "line": {"color": theme.SOFT_INK, "width": 0.5},
-        },
-        text=[f" {_ORDER[rank]} <b>{n}</b>" for rank, n in runs],
-        textposition="middle right",
-        textfont={"size": 13, "color": theme.INK},
-        hoverinfo="skip",
-        cliponaxis=False,
-        name=name,
-    )
+    gap = _LABEL_HEIGHT / grid.height
+    places = spread(middles, gap, low=gap / 2, high=1 - gap / 2)
+    for (state, n), place in zip(runs, places, strict=True):
+        beside: dict[str, Any] = {
+            "xref": "paper",
+            "x": min(1.0, grid.across * grid.side / _CELLS_WIDTH),
+            "yref": f"y{'' if row == 1 else row} domain",
+            "y": 1 - place,
+            "xanchor": "left",
+            "yanchor": "middle",
+        }
+        colours = {"bgcolor": theme.STATES[state][0], "bordercolor": theme.SOFT_INK}
+        figure.add_annotation(text=" ", width=11, height=11, borderpad=0, xshift=12, **colours, **beside)
+        figure.add_annotation(text=f"{state} <b>{n}</b>", font={"size": 13}, xshift=30, **beside)
 
 
 def _border(end: int, grid: _Grid) -> str:
@@ -246,6 +242,6 @@ def _add_heading(figure: go.Figure, text: str, row: int) -> None:
 
 
 def _set_axes(figure: go.Figure, grid: _Grid) -> None:
-    """Hides the axes and leaves the room of the labels at the right."""
-    figure.update_xaxes(visible=False, range=[-0.5, _WIDTH / grid.side - 0.5])
+    """Hides the axes; cells that do not fill the width stand at the left."""
+    figure.update_xaxes(visible=False, range=[-0.5, _CELLS_WIDTH / grid.side - 0.5])
     figure.update_yaxes(visible=False, range=[grid.height / grid.side - 0.5, -0.5])

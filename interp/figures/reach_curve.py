@@ -20,20 +20,22 @@ _BETWEEN = 84
 _AXIS = (-0.02, 1.04)
 _GAP = 17 * (_AXIS[1] - _AXIS[0]) / _PANEL
 """What a line of text takes of the y axis."""
-_CURVE_SHARE = {1: 0.84, 2: 0.66, 3: 0.51}
-"""How much of a panel's width its curves take, by panels a row; the labels at their ends take the rest."""
-_NAME_COLUMNS = {1: 70, 2: 34, 3: 20}
+_LABELS = 98
+"""Pixels at the right of a panel for the labels at the ends of its curves."""
+_WIDTH = 500
+"""Pixels between the margins of a figure as wide as a page's column."""
+_NAME_COLUMNS = {1: 70, 2: 34, 3: 24}
+_TICKS = {1: 10, 2: 6, 3: 4}
+"""How many ticks have room, by panels a row."""
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """Where a panel stands, and the range and end of its curves on the logarithmic axis."""
+    """Where a panel stands, and the first and last k of its axis."""
 
     number: int
     place: dict[str, Any]
-    low: float
-    end: float
-    high: float
+    ends: tuple[float, float]
 
     def axis(self, letter: str) -> str:
         return f"{letter}{'' if self.number == 1 else self.number}"
@@ -69,7 +71,7 @@ def reach_curve(reach: pl.DataFrame, *, deployed: float, n_questions: int) -> go
         rows=n_rows,
         cols=across,
         shared_yaxes=True,
-        horizontal_spacing=0.04,
+        horizontal_spacing=_LABELS / _WIDTH,
         vertical_spacing=_BETWEEN / inner,
     )
     for i, probe in enumerate(probes):
@@ -77,7 +79,7 @@ def reach_curve(reach: pl.DataFrame, *, deployed: float, n_questions: int) -> go
         panel = _panel(figure, rows, i, across)
         colour, band = theme.PROBES[i % len(theme.PROBES)]
         name = f"<b>{theme.label(shortened(probe, _NAME_COLUMNS[across]))}</b>"
-        _write(figure, panel, name, y=1, yref="domain", colour=colour)
+        _write(figure, panel, name, x=0, y=1, colour=colour)
         _add_curves(figure, panel, rows, (colour, band), deployed)
     for i in range(len(probes), n_rows * across):
         place: dict[str, Any] = {"row": i // across + 1, "col": i % across + 1}
@@ -85,22 +87,19 @@ def reach_curve(reach: pl.DataFrame, *, deployed: float, n_questions: int) -> go
         figure.update_yaxes(visible=False, **place)
     figure.update_yaxes(range=_AXIS, dtick=0.25, tickformat=".2~f")
     figure.update_yaxes(title_text="Share of questions", col=1)
-    figure.update_layout(margin={"t": theme.TITLE_MARGIN + 26, "r": 16, "b": 52})
+    figure.update_layout(margin={"t": theme.TITLE_MARGIN + 26, "l": 60, "r": _LABELS, "b": 52})
     height = theme.TITLE_MARGIN + 26 + 52 + inner
     return theme.layout(figure, _title(reach, deployed), _note(reach, n_questions), height=height)
 
 
 def _panel(figure: go.Figure, rows: pl.DataFrame, i: int, across: int) -> _Panel:
-    """Gives a panel its logarithmic axis, with room for the labels at the right end of the curves."""
+    """Gives a panel its logarithmic axis, which ends where the curves end."""
     most = max(int(rows["k"].max() or 1), 1)  # pyright: ignore[reportArgumentType]
-    end = math.log10(most) if most > 1 else 0.03
-    low = -0.05 * end if most > 1 else -0.1
-    high = low + (end - low) / _CURVE_SHARE[across]
+    low, high = (-0.05 * math.log10(most), math.log10(most)) if most > 1 else (-0.1, 0.1)
     ticks = [2**j for j in range(most.bit_length())]
     if ticks[-1] != most:
         ticks = [k for k in ticks if k < most / 1.35] + [most]
-    roomy = {1: 10, 2: 6, 3: 4}[across]
-    ticks = ticks[:: -math.ceil(len(ticks) / roomy)][::-1]
+    ticks = ticks[:: -math.ceil(len(ticks) / _TICKS[across])][::-1]
     place: dict[str, Any] = {"row": i // across + 1, "col": i % across + 1}
     figure.update_xaxes(
         type="log",
@@ -109,10 +108,10 @@ def _panel(figure: go.Figure, rows: pl.DataFrame, i: int, across: int) -> _Panel
         ticktext=[str(k) for k in ticks],
         tickangle=0,
         showgrid=False,
-        title_text="Attempts a question (k)",
+        title_text="Attempts (k)",
         **place,
     )
-    return _Panel(i + 1, place, low, end, high)
+    return _Panel(i + 1, place, (10**low, 10**high))
 
 
 def _add_curves(
@@ -122,7 +121,7 @@ def _add_curves(
     before, after = (rows.filter(pl.col("run") == run) for run in ("before", "after"))
     colour, band = colours
     labels = [(deployed, "deployed", theme.REALIZED)]
-    _add_line(figure, panel, [10**panel.low, 10**panel.end], [deployed] * 2, name="deployed", width=1.5)
+    _add_line(figure, panel, panel.ends, [deployed] * 2, name="deployed", width=1.5)
     for rows_of, name, word, dash in ((after, "floor", "guessing", "dot"), (after, "decoy", "wrong", "dash")):
         drawn = rows_of.drop_nulls(name)
         if drawn.height:
@@ -139,7 +138,7 @@ def _add_curves(
             labels.append((drawn["reach"][-1], run if before.height else "reached", own))
     places = spread([value for value, _, _ in labels], _GAP)
     for (value, word, own), y in zip(labels, places, strict=True):
-        _write(figure, panel, f"{word} {value:.2f}", y=y, colour=own)
+        _write(figure, panel, f"{word} {value:.2f}", x=1, y=_height(y), colour=own)
 
 
 def _add_line(figure: go.Figure, panel: _Panel, x: Any, y: Any, *, name: str, **style: Any) -> None:
@@ -202,23 +201,25 @@ def _add_reach(
     )
 
 
-def _write(figure: go.Figure, panel: _Panel, text: str, *, y: float, colour: str, yref: str = "") -> None:
-    """Writes at the end of the curves, or over the panel."""
-    over = yref == "domain"
+def _write(figure: go.Figure, panel: _Panel, text: str, *, x: int, y: float, colour: str) -> None:
+    """Writes over a panel (x = 0) or at the end of its curves (x = 1)."""
     figure.add_annotation(
         text=text,
-        xref=panel.axis("x") + (" domain" if over else ""),
-        yref=panel.axis("y") + (" domain" if over else ""),
-        x=0 if over else panel.end,
+        xref=f"{panel.axis('x')} domain",
+        yref=f"{panel.axis('y')} domain",
+        x=x,
         y=y,
-        xshift=0 if over else 8,
-        yshift=5 if over else 0,
+        xshift=8 * x,
+        yshift=5 * (1 - x),
         xanchor="left",
-        yanchor="bottom" if over else "middle",
-        bgcolor=None if over else theme.PAPER,
-        borderpad=0,
-        font={"color": colour, "size": 13 if over else 12},
+        yanchor="middle" if x else "bottom",
+        font={"color": colour, "size": 12 if x else 13},
     )
+
+
+def _height(share: float) -> float:
+    """Where a share lies on the y axis, from 0 at its lower end to 1 at its upper one."""
+    return (share - _AXIS[0]) / (_AXIS[1] - _AXIS[0])
 
 
 def _title(reach: pl.DataFrame, deployed: float) -> str:

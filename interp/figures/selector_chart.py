@@ -11,7 +11,7 @@ from interp.figures.labels import counted, shortened
 _ROW = 24
 _NAME_COLUMNS = 26
 _SMALLEST_SPAN = 0.2
-_HEADINGS = (("recovered", "gain kept", 0.86), ("harm", "harm", 0.985))
+_HEADINGS = (("recovered", "gain kept", 0.85), ("harm", "harm", 0.985))
 """The columns of numbers: of which column of the table, their heading, and their right end."""
 _FAMILIES = {
     "vote": ("votes", theme.PROBE_1, "circle"),

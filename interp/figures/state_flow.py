@@ -158,6 +158,7 @@ def _add_counts(
                 y=1 - middle,
                 xshift=_THICK + 6,
                 xanchor="left",
+                yanchor="middle",
                 font={"color": theme.INK, "size": 12},
             )
 

@@ -36,12 +36,12 @@ REALIZED = "#00594d"
 REALIZED_PALE = "#3c877b"
 REALIZED_LINK = "rgba(0,89,77,0.5)"
 REACHABLE = "#c27c0e"
-REACHABLE_PALE = "#e3ad4e"
+REACHABLE_PALE = "#dca443"
 REACHABLE_LINK = "rgba(194,124,14,0.5)"
-NEVER = "#bfc7d2"
-NEVER_LINK = "rgba(191,199,210,0.6)"
-UNREADABLE = "#e3d3f2"
-UNREADABLE_LINK = "rgba(227,211,242,0.75)"
+NEVER = "#b4bdca"
+NEVER_LINK = "rgba(180,189,202,0.6)"
+UNREADABLE = "#e8d6f6"
+UNREADABLE_LINK = "rgba(232,214,246,0.8)"
 PROBE_1 = "#0a5f9e"
 PROBE_1_BAND = "rgba(10,95,158,0.14)"
 PROBE_2 = "#a8620a"
@@ -83,12 +83,12 @@ DARK = {
     NEVER_LINK: "rgba(77,87,101,0.6)",
     UNREADABLE: "#453659",
     UNREADABLE_LINK: "rgba(69,54,89,0.85)",
-    PROBE_1: "#62b8f5",
-    PROBE_1_BAND: "rgba(98,184,245,0.18)",
+    PROBE_1: "#7cc7ff",
+    PROBE_1_BAND: "rgba(124,199,255,0.18)",
     PROBE_2: "#ffcf99",
     PROBE_2_BAND: "rgba(255,207,153,0.18)",
-    PROBE_3: "#a184e0",
-    PROBE_3_BAND: "rgba(161,132,224,0.2)",
+    PROBE_3: "#9a78dd",
+    PROBE_3_BAND: "rgba(154,120,221,0.22)",
     EARLIER_BAND: "rgba(129,140,156,0.22)",
     HALO: "0 0 3px #15181e, 0 0 3px #15181e, 0 0 3px #15181e",
     _DIVERGING_LOW: "#a361a0",

@@ -28,7 +28,8 @@ def selector_chart(selectors: pl.DataFrame, *, default: float, oracle: float) ->
     Args:
         selectors: One row a selector: `selector`, `family` ("vote", "choose", "trained", "control"),
             `accuracy` with `low` and `high`, `recovered` = (accuracy - default) / (oracle - default), `harm`
-            (share of right deployed answers that become wrong), and the counts `gained` and `lost`.
+            (share of right deployed answers that become wrong), and the counts `gained` and `lost`. The lower end
+            of a paired interval of accuracy - default, `difference_low`, is used where it is given.
         default: The deployed score.
         oracle: Share of questions with a right attempt, or a right deployed answer.
 
@@ -87,7 +88,12 @@ def _title(rows: pl.DataFrame, default: float, oracle: float) -> str:
     best = blind.row(0, named=True)
     if best["accuracy"] <= default:
         return "No answer-blind selector keeps any of the gain"
-    says = f"Best of {counted(blind.height, 'selector')}: {shortened(best['selector'], _NAME_COLUMNS)}"
+    gain_low = best.get("difference_low")
+    is_clear = best["low"] is None or best["low"] > default if gain_low is None else gain_low > 0
+    name = shortened(best["selector"], _NAME_COLUMNS)
+    if not is_clear and best["recovered"] is not None:
+        return f"No selector clearly keeps any of the gain; {name} most, {best['recovered']:.2f}"
+    says = f"Best of {counted(blind.height, 'selector')}: {name}"
     if best["recovered"] is None:
         return f"{says} is right in {best['accuracy']:.2f}"
     return f"{says} keeps {best['recovered']:.2f} of the gain"

@@ -97,6 +97,21 @@ def test_the_title_names_the_best_that_sees_no_gold():
     assert draw(unknown).layout.title.text == "Best of 5 selectors: majority is right in 0.74"
 
 
+@pytest.mark.parametrize(
+    ("low", "difference_low", "clear"),
+    [(0.6, None, False), (0.62, None, True), (0.6, 0.01, True), (0.7, 0.0, False)],
+)
+def test_a_gain_that_may_be_chance_is_not_claimed(low, difference_low, clear):
+    table = tables.selector_table().with_columns(
+        low=pl.lit(low), difference_low=pl.lit(difference_low, pl.Float64)
+    )
+    says = {
+        True: "Best of 5 selectors: majority keeps 0.43 of the gain",
+        False: "No selector clearly keeps any of the gain; majority most, 0.43",
+    }
+    assert draw(table).layout.title.text == says[clear]
+
+
 def test_a_selector_without_a_number_stands_last_and_draws_no_dot():
     table = tables.selector_table().with_columns(
         pl.when(pl.col("selector") == "majority").then(None).otherwise(name).alias(name)

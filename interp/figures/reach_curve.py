@@ -235,7 +235,7 @@ def _title(reach: pl.DataFrame, deployed: float) -> str:
     best = ends.sort("reach", descending=True, maintain_order=True).row(0, named=True)
     says = counted(best["k"], "attempt") + (" reaches" if best["k"] == 1 else " reach")
     if ends.height > 1:
-        says = f"{shortened(best['probe'], 16)}: {says}"
+        says = f"{shortened(best['probe'], 14)}: {says}"
     earlier = reach.filter(pl.col("run") == "before", pl.col("probe") == best["probe"]).drop_nulls("reach")
     if earlier.height:
         return f"{says} {earlier['reach'][-1]:.2f} before, {best['reach']:.2f} after"

@@ -28,8 +28,8 @@ def selector_chart(selectors: pl.DataFrame, *, default: float, oracle: float) ->
     Args:
         selectors: One row a selector: `selector`, `family` ("vote", "choose", "trained", "control"),
             `accuracy` with `low` and `high`, `recovered` = (accuracy - default) / (oracle - default), `harm`
-            (share of right deployed answers that become wrong), and the counts `gained` and `lost`. The lower end
-            of a paired interval of accuracy - default, `difference_low`, is used where it is given.
+            (share of right deployed answers that become wrong), and the counts `gained` and `lost`.
+            `difference_low`, the lower end of accuracy - default, paired, is used where it is given.
         default: The deployed score.
         oracle: Share of questions with a right attempt, or a right deployed answer.
 
@@ -92,7 +92,7 @@ def _title(rows: pl.DataFrame, default: float, oracle: float) -> str:
     is_clear = best["low"] is None or best["low"] > default if gain_low is None else gain_low > 0
     name = shortened(best["selector"], _NAME_COLUMNS)
     if not is_clear and best["recovered"] is not None:
-        return f"No selector clearly keeps any of the gain; {name} most, {best['recovered']:.2f}"
+        return f"No selector clearly keeps any of the gain; the best keeps {best['recovered']:.2f}"
     says = f"Best of {counted(blind.height, 'selector')}: {name}"
     if best["recovered"] is None:
         return f"{says} is right in {best['accuracy']:.2f}"

@@ -107,7 +107,7 @@ def test_a_gain_that_may_be_chance_is_not_claimed(low, difference_low, clear):
     )
     says = {
         True: "Best of 5 selectors: majority keeps 0.43 of the gain",
-        False: "No selector clearly keeps any of the gain; majority most, 0.43",
+        False: "No selector clearly keeps any of the gain; the best keeps 0.43",
     }
     assert draw(table).layout.title.text == says[clear]
 

@@ -234,6 +234,15 @@ def test_each_side_names_its_states_with_their_counts():
     assert [text for text, _ in flow_labels(figure, shift="on")] == ["40", "9", "21", "12"]
 
 
+def test_a_count_stands_at_the_middle_of_its_flow():
+    flow = pl.DataFrame({"before": ["never"] * 3, "after": list(tables.STATES[:3]), "n": [10, 20, 30]})
+    height = FLOW_PIXELS - 2 * 20
+    middles = [20 + height / 60 * place for place in (5, 20, 45)]
+    found = flow_labels(state_flow(flow), shift="on")
+    assert [text for text, _ in found] == ["10", "20", "30"]
+    assert [y for _, y in found] == pytest.approx(middles)
+
+
 def test_the_gain_is_split_in_words():
     figure = state_flow(tables.flow_table())
     assert figure.layout.title.text == "12 questions gained, 3 lost"

@@ -37,6 +37,7 @@ def colour_of(heat, z):
     stretch = int(z)
     (_, pale), (_, full) = heat.colorscale[2 * stretch : 2 * stretch + 2]
     assert (heat.zmin, heat.zmax) == (0, len(heat.colorscale) / 2)
+    assert min(z - stretch, stretch + 1 - z) < 0.05
     return full if z - stretch > 0.5 else pale
 
 

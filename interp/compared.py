@@ -180,7 +180,9 @@ class ComparedFigures:
         ids = self.of.pairs["id"].to_list()
         name = self.of.probes[0]
         shown = [
-            run.question_table().filter(pl.col("id").is_in(ids)).rename({f"rate {name}": "rate"})
+            run.question_table(self.of.budgets)
+            .filter(pl.col("id").is_in(ids))
+            .rename({f"rate {name}": "rate"})
             for run in (self.of.before, self.of.after)
         ]
         return question_map_pair(*shown)

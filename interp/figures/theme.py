@@ -1,7 +1,7 @@
 """How every figure looks: one plotly template, one palette, one way to write numbers and labels.
 
 Blue is the block to silence, orange the block that repairs most, teal the gold answer and purple the
-given one, in every figure. In the figures of an audit blue is what is reached and purple a wrong target.
+given one, in every figure about blocks. In those about questions each state and each probe has its own.
 The dark page is the light figure with each colour swapped by `DARK`.
 """
 
@@ -32,17 +32,22 @@ GOLD_BAND = "rgba(0,121,107,0.15)"
 GIVEN = "#8e3b8a"
 GIVEN_BAND = "rgba(142,59,138,0.15)"
 LOSS_AREA = "#f7f4f1"
-REALIZED = "#128573"
-REALIZED_PALE = "#cfe6e2"
-REALIZED_LINK = "rgba(18,133,115,0.45)"
-REACHABLE = "#e5a52b"
-REACHABLE_PALE = "#fbeed3"
-REACHABLE_LINK = "rgba(229,165,43,0.45)"
-NEVER = "#4b5564"
-NEVER_LINK = "rgba(75,85,100,0.35)"
-UNREADABLE = "#cbb9dc"
-UNREADABLE_LINK = "rgba(203,185,220,0.55)"
-REACH_BAND = "rgba(11,104,168,0.13)"
+REALIZED = "#00594d"
+REALIZED_PALE = "#3c877b"
+REALIZED_LINK = "rgba(0,89,77,0.5)"
+REACHABLE = "#c27c0e"
+REACHABLE_PALE = "#dca443"
+REACHABLE_LINK = "rgba(194,124,14,0.5)"
+NEVER = "#b4bdca"
+NEVER_LINK = "rgba(180,189,202,0.6)"
+UNREADABLE = "#e8d6f6"
+UNREADABLE_LINK = "rgba(232,214,246,0.8)"
+PROBE_1 = "#0a5f9e"
+PROBE_1_BAND = "rgba(10,95,158,0.14)"
+PROBE_2 = "#a8620a"
+PROBE_2_BAND = "rgba(168,98,10,0.14)"
+PROBE_3 = "#4b2273"
+PROBE_3_BAND = "rgba(75,34,115,0.14)"
 EARLIER_BAND = "rgba(143,154,170,0.18)"
 HALO = "0 0 3px #ffffff, 0 0 3px #ffffff, 0 0 3px #ffffff"
 """Text shadow that keeps a label readable where a line passes behind it."""
@@ -68,17 +73,22 @@ DARK = {
     GIVEN: "#d88bd3",
     GIVEN_BAND: "rgba(216,139,211,0.18)",
     LOSS_AREA: "#1d1c1d",
-    REALIZED: "#35b8a2",
-    REALIZED_PALE: "#1d3f3b",
-    REALIZED_LINK: "rgba(53,184,162,0.45)",
-    REACHABLE: "#f0b94a",
-    REACHABLE_PALE: "#463617",
-    REACHABLE_LINK: "rgba(240,185,74,0.45)",
-    NEVER: "#7d8797",
-    NEVER_LINK: "rgba(125,135,151,0.4)",
-    UNREADABLE: "#8a74a3",
-    UNREADABLE_LINK: "rgba(138,116,163,0.5)",
-    REACH_BAND: "rgba(98,184,245,0.18)",
+    REALIZED: "#9be8da",
+    REALIZED_PALE: "#5dbdad",
+    REALIZED_LINK: "rgba(155,232,218,0.45)",
+    REACHABLE: "#c28d26",
+    REACHABLE_PALE: "#8f6a24",
+    REACHABLE_LINK: "rgba(194,141,38,0.5)",
+    NEVER: "#4d5765",
+    NEVER_LINK: "rgba(77,87,101,0.6)",
+    UNREADABLE: "#453659",
+    UNREADABLE_LINK: "rgba(69,54,89,0.85)",
+    PROBE_1: "#7cc7ff",
+    PROBE_1_BAND: "rgba(124,199,255,0.18)",
+    PROBE_2: "#ffcf99",
+    PROBE_2_BAND: "rgba(255,207,153,0.18)",
+    PROBE_3: "#9a78dd",
+    PROBE_3_BAND: "rgba(154,120,221,0.22)",
     EARLIER_BAND: "rgba(129,140,156,0.22)",
     HALO: "0 0 3px #15181e, 0 0 3px #15181e, 0 0 3px #15181e",
     _DIVERGING_LOW: "#a361a0",
@@ -90,10 +100,16 @@ DARK = {
 STATES = {
     "realized": (REALIZED, REALIZED_PALE, REALIZED_LINK),
     "reachable only": (REACHABLE, REACHABLE_PALE, REACHABLE_LINK),
-    "unreadable": (UNREADABLE, UNREADABLE, UNREADABLE_LINK),
     "never": (NEVER, NEVER, NEVER_LINK),
+    "unreadable": (UNREADABLE, UNREADABLE, UNREADABLE_LINK),
 }
-"""States of a question, best first: the colour, the same where few attempts are right, and that of a flow."""
+"""States of a question, best first: the colour, the same where few attempts are right, and that of a flow.
+
+Each state keeps a stretch of lightness of its own, so that they stay apart in grey print.
+"""
+
+PROBES = ((PROBE_1, PROBE_1_BAND), (PROBE_2, PROBE_2_BAND), (PROBE_3, PROBE_3_BAND))
+"""Colours of probes, line and band, in the order in which a table names them."""
 
 DIVERGING = [
     [0.0, GIVEN],
@@ -175,22 +191,6 @@ def signed(value: float | None) -> str:
 def interval(low: float | None, high: float | None) -> str:
     """An interval ("[0.36, 0.61]"); nothing where there is none."""
     return "" if _missing(low) or _missing(high) else f"[{fraction(low)}, {fraction(high)}]"
-
-
-def spread(values: list[float], gap: float, *, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Places for labels, each near its value, none nearer to the next than a gap, within two ends.
-
-    Where they cannot all keep the gap between the ends, they share the room evenly.
-    """
-    order = sorted(range(len(values)), key=lambda i: values[i])
-    gap = min(gap, (high - low) / max(1, len(values) - 1))
-    places = [0.0] * len(values)
-    floor = low
-    for rank, i in enumerate(order):
-        room = high - gap * (len(order) - 1 - rank)
-        places[i] = min(max(values[i], floor), room)
-        floor = places[i] + gap
-    return places
 
 
 def require_rows(table: pl.DataFrame, what: str) -> None:

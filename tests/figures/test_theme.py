@@ -4,15 +4,21 @@ import re
 
 import polars as pl
 import pytest
+import synthetic_audit as questions
 import synthetic_tables as tables
 
 from interp.errors import BadInput
 from interp.figures import theme
 from interp.figures.agreement import agreement
+from interp.figures.arrow_plot import arrow_plot
 from interp.figures.attribution_map import attribution_map
 from interp.figures.block_ranking import block_ranking
 from interp.figures.lens_trace import lens_trace
+from interp.figures.question_map import question_map, question_map_pair
+from interp.figures.reach_curve import reach_curve
 from interp.figures.repair_against_retention import repair_against_retention
+from interp.figures.selector_chart import selector_chart
+from interp.figures.state_flow import state_flow
 
 FIGURES = {
     "repair_against_retention": lambda **k: repair_against_retention(
@@ -25,6 +31,21 @@ FIGURES = {
     "lens_trace": lambda **k: lens_trace(tables.lens_layers(), **k),
     "agreement": lambda **k: agreement(tables.blocks_table(), tables.agreement_table(), **k),
 }
+QUESTIONS = {
+    "reach_curve": (lambda t: reach_curve(t, deployed=0.6, n_questions=72), questions.reach_table()),
+    "question_map": (lambda t: question_map(t, probe="sampling"), questions.question_table(40)),
+    "question_map_pair": (lambda t: question_map_pair(t, t), questions.question_table(40)),
+    "arrow_plot": (arrow_plot, questions.pairs_table()),
+    "state_flow": (state_flow, questions.flow_table()),
+    "selector_chart": (
+        lambda t: selector_chart(t, default=questions.DEFAULT, oracle=questions.ORACLE),
+        questions.selector_table(),
+    ),
+}
+"""Figures of audits and comparisons, each with a table."""
+ALL = FIGURES | {
+    name: lambda draw=draw, table=table: draw(table) for name, (draw, table) in QUESTIONS.items()
+}
 EMPTY = {
     "repair_against_retention": lambda: repair_against_retention(tables.repair_table().clear()),
     "block_ranking": lambda: block_ranking(tables.repair_table().clear()),
@@ -32,6 +53,7 @@ EMPTY = {
     "lens_trace": lambda: lens_trace(tables.lens_layers().clear()),
     "agreement": lambda: agreement(tables.blocks_table(), tables.agreement_table().clear()),
 }
+EMPTY |= {name: lambda draw=draw, t=table: draw(t.clear()) for name, (draw, table) in QUESTIONS.items()}
 COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}|rgba?\(.*\)")
 
 
@@ -100,14 +122,30 @@ def test_the_headline_claims_no_more_than_the_table(repair, net_gain, says):
     assert theme.headline(blocks) == says
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", ALL)
 def test_every_colour_has_its_dark_counterpart(name):
-    found = {s for s in strings(json.loads(FIGURES[name]().to_json())) if COLOUR.fullmatch(s)}
+    drawn = json.loads(ALL[name]().to_json())
+    found = {s for s in strings(drawn) if COLOUR.fullmatch(s)}
     assert found
     assert found <= set(theme.DARK)
+    assert "style=" not in "".join(strings(drawn)), "a colour inside a text would stay light on a dark page"
 
 
-@pytest.mark.parametrize("colour", ["INK", "SOFT_INK", "REPAIRS_MOST", "GAINS_MOST", "GOLD", "GIVEN"])
+@pytest.mark.parametrize(
+    "colour",
+    [
+        "INK",
+        "SOFT_INK",
+        "REPAIRS_MOST",
+        "GAINS_MOST",
+        "GOLD",
+        "GIVEN",
+        "REALIZED",
+        "PROBE_1",
+        "PROBE_2",
+        "PROBE_3",
+    ],
+)
 def test_colours_of_text_are_readable_on_both_papers(colour):
     light = getattr(theme, colour)
     assert contrast(light, theme.PAPER) >= 4.5

@@ -51,6 +51,17 @@ def question_of(values: Mapping[str, Any]) -> Question:
         return Question(values["id"], text, Kind.TEXT, gold, subject=values.get("subject", ""))
 
 
+def name_of(value: object, *, place: str) -> str:
+    """The id of a question: a number or a text.
+
+    Raises:
+        BadInput: It is anything else, or blank.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).strip():
+        raise BadInput(f"{place}: the id is {value!r}; expected a number or a text. Write the log again.")
+    return str(value)
+
+
 def judge(value: object, threshold: float | None, *, place: str, name: str) -> bool:
     """Whether a score says right.
 
@@ -73,6 +84,16 @@ def judge(value: object, threshold: float | None, *, place: str, name: str) -> b
         f"{place}: {name} is {value}, neither 0 nor 1, and a question is answered or not. Choose another "
         "score, or give a threshold: scores of at least that much are then right."
     )
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A JSON object; empty if the value is anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a JSON list; none if the value is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def valid_unicode(value: Any) -> Any:

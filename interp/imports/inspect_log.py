@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interp.errors import BadInput
-from interp.imports.foreign import Repeat, judge, question_of
+from interp.imports.foreign import Repeat, judge, mapping, name_of, objects, question_of
 from interp.imports.imported import Asked, Imported, Origin, assemble
 from interp.imports.inspect_file import LogFile, Sample, open_log
 from interp.question import Outcome, Question, Reason
@@ -75,19 +75,19 @@ def _by_question(log: LogFile) -> list[list[Sample]]:
     """
     found: dict[str, dict[int, Sample]] = {}
     for sample in log.samples:
-        epochs = found.setdefault(str(sample.get("id")), {})
+        epochs = found.setdefault(name_of(sample.get("id"), place=sample.place), {})
         epoch = sample.get("epoch")
         if not isinstance(epoch, int) or epoch in epochs:
             raise BadInput(f"{sample.place}: epoch {epoch!r} of sample {sample.get('id')!r} stands twice.")
         epochs[epoch] = sample
-    listed = (log.header["eval"].get("dataset") or {}).get("sample_ids") or []
-    place = {str(name): i for i, name in enumerate(listed)}
+    listed = mapping(log.header["eval"].get("dataset")).get("sample_ids")
+    place = {str(name): i for i, name in enumerate(listed if isinstance(listed, list) else [])}
     ids = sorted(found, key=lambda name: (place.get(name, len(place)), len(name), name))
     return [[found[name][epoch] for epoch in sorted(found[name])] for name in ids]
 
 
 def _choose_scorer(path: Path, samples: Sequence[Sample], scorer: str | None) -> str:
-    names = list(dict.fromkeys(name for sample in samples for name in sample.value.get("scores") or {}))
+    names = list(dict.fromkeys(name for sample in samples for name in mapping(sample.value.get("scores"))))
     listed = ", ".join(names)
     if not names:
         raise BadInput(f"{path} has no scores. Run `inspect score` on it first.")
@@ -101,7 +101,7 @@ def _choose_scorer(path: Path, samples: Sequence[Sample], scorer: str | None) ->
 def _asked(epochs: Sequence[Sample], repeats: Sequence[Repeat]) -> Asked:
     first = epochs[0]
     messages = [
-        message for message in _list(first.value.get("messages")) if message.get("source") != "generate"
+        message for message in objects(first.value.get("messages")) if message.get("source") != "generate"
     ]
     prompt = [[message.get("role"), _text(first, message.get("content"))] for message in messages]
     return Asked(_question(first), prompt, tuple(repeats))
@@ -111,8 +111,9 @@ def _question(sample: Sample) -> Question:
     """The question of a sample; several targets are alternatives, but of options all must be named."""
     target = sample.resolve(sample.get("target"))
     gold = [str(each) for each in (target if isinstance(target, list) else [target])]
-    choices = [str(choice) for choice in sample.resolve(sample.value.get("choices")) or []]
-    metadata: Mapping[str, Any] = sample.value.get("metadata") or {}
+    found = sample.resolve(sample.value.get("choices"))
+    choices = [str(choice) for choice in found] if isinstance(found, list) else []
+    metadata = mapping(sample.value.get("metadata"))
     text = _input(sample)
     values: dict[str, Any] = {
         "id": str(sample.get("id")),
@@ -139,19 +140,19 @@ def _input(sample: Sample) -> str:
     found = sample.resolve(sample.get("input"))
     if isinstance(found, str):
         return found.strip()
-    users = [message for message in _list(found) if message.get("role") == "user"]
+    users = [message for message in objects(found) if message.get("role") == "user"]
     return _text(sample, users[-1].get("content")).strip() if users else ""
 
 
 def _repeat(sample: Sample, scorer: str, grader: str, threshold: float | None) -> Repeat:
-    output: Mapping[str, Any] = sample.value.get("output") or {}
-    replies = _list(output.get("choices"))
+    output = mapping(sample.value.get("output"))
+    replies = objects(output.get("choices"))
     reply = replies[0] if replies else {}
-    message = reply.get("message") or {}
+    message = mapping(reply.get("message"))
     text = _text(sample, output.get("completion") or message.get("content") or "")
     cut = reply.get("stop_reason") in _CUT or sample.value.get("limit") is not None
     finish: Literal["stop", "length"] = "length" if cut else "stop"
-    score: Mapping[str, Any] = (sample.value.get("scores") or {}).get(scorer) or {}
+    score = mapping(mapping(sample.value.get("scores")).get(scorer))
     outcome, reason = _verdict(sample, score, scorer, threshold)
     answer = sample.resolve(score.get("answer"))
     answer = answer if isinstance(answer, str) else None
@@ -195,10 +196,10 @@ def _n_prompt(output: Mapping[str, Any], sample: Sample) -> int:
     """Tokens of the prompt, those from a cache included; 0 if the log does not say."""
     usage = output.get("usage")
     if not isinstance(usage, dict):
-        usages = list((sample.value.get("model_usage") or {}).values())
-        usage = usages[0] if len(usages) == 1 else {}
+        usages = list(mapping(sample.value.get("model_usage")).values())
+        usage = mapping(usages[0]) if len(usages) == 1 else {}
     names = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
-    return sum(int(usage.get(name) or 0) for name in names)
+    return sum(n for name in names if isinstance(n := usage.get(name), int))
 
 
 def _text(sample: Sample, content: Any) -> str:
@@ -206,18 +207,14 @@ def _text(sample: Sample, content: Any) -> str:
     content = sample.resolve(content)
     if isinstance(content, str):
         return content
-    parts = [part for part in _list(content) if part.get("type") == "text"]
+    parts = [part for part in objects(content) if part.get("type") == "text"]
     return "\n".join(str(part.get("text", "")) for part in parts)
 
 
-def _list(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def _origin(path: Path, log: LogFile) -> Origin:
-    spec: Mapping[str, Any] = log.header["eval"]
-    plan: Mapping[str, Any] = log.header.get("plan") or {}
-    config = {**(spec.get("model_generate_config") or {}), **(plan.get("config") or {})}
+    spec = mapping(log.header["eval"])
+    plan = mapping(log.header.get("plan"))
+    config = {**mapping(spec.get("model_generate_config")), **mapping(plan.get("config"))}
     identity = {key: spec.get(key) for key in ("model", "model_base_url", "model_args", "model_roles")}
     status = log.header.get("status", "started") if log.is_finished else "started"
     warnings = [f"The evaluation did not end well: its status is {status!r}."] if status != "success" else []
@@ -230,11 +227,11 @@ def _origin(path: Path, log: LogFile) -> Origin:
         procedure={
             "solvers": [
                 {"solver": step.get("solver"), "params": step.get("params") or {}}
-                for step in _list(plan.get("steps"))
+                for step in objects(plan.get("steps"))
             ]
         },
         environment={
-            "packages": dict(spec.get("packages") or {}),
+            "packages": dict(mapping(spec.get("packages"))),
             "created": spec.get("created"),
             "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest()},
         },

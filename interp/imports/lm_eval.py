@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interp.errors import BadInput
-from interp.imports.foreign import valid_unicode
+from interp.imports.foreign import mapping, valid_unicode
 from interp.imports.imported import Asked, Imported, Origin, assemble
 from interp.imports.lm_eval_options import read_options
 from interp.imports.lm_eval_rows import Row, Rule
@@ -51,7 +51,7 @@ class _File:
     @property
     def identity(self) -> dict[str, Any]:
         """What the run says of its model."""
-        config = self.results.get("config") or {}
+        config = mapping(self.results.get("config"))
         said = {key: self.results.get(key) for key in _MODEL} | {
             key: config.get(key) for key in _MODEL_CONFIG
         }
@@ -150,7 +150,7 @@ def _parse(path: Path, line: int, raw: bytes) -> dict[str, Any]:
     return valid_unicode(value) if _HALF_PAIR.search(raw) else value
 
 
-def _read_results(path: Path, date: str) -> dict[str, Any]:
+def _read_results(path: Path, date: str) -> Mapping[str, Any]:
     """The results file of the same moment; empty if there is none."""
     beside = sorted(path.parent.glob(f"*_{date}.json"))
     if not beside:
@@ -159,7 +159,7 @@ def _read_results(path: Path, date: str) -> dict[str, Any]:
         value = json.loads(beside[0].read_bytes())
     except (ValueError, OSError) as error:
         raise BadInput(f"{beside[0]} cannot be read ({error}). Move it away to do without it.") from None
-    return value if isinstance(value, dict) else {}
+    return mapping(value)
 
 
 def _refuse_mixed(files: Sequence[_File]) -> None:
@@ -205,8 +205,8 @@ def _decoding(files: Sequence[_File]) -> tuple[dict[str, Any], list[str]]:
 def _procedure(files: Sequence[_File]) -> dict[str, Any]:
     """What the results file says of prompts."""
     results = files[0].results
-    configs = results.get("configs") or {}
-    shots = {file.task: (configs.get(file.task) or {}).get("num_fewshot") for file in files}
+    configs = mapping(results.get("configs"))
+    shots = {file.task: mapping(configs.get(file.task)).get("num_fewshot") for file in files}
     said = {
         "few_shot": {task: n for task, n in shots.items() if n is not None},
         "system": results.get("system_instruction"),

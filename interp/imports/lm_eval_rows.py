@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interp.errors import BadInput
+from interp.imports.foreign import mapping, name_of
 from interp.question import Question
 
 INVALID = "[invalid]"
@@ -44,10 +45,18 @@ class Row:
         return self.value[field]
 
     @property
+    def document(self) -> str:
+        """Number of the document.
+
+        Raises:
+            BadInput: The row has none.
+        """
+        return name_of(self.get("doc_id"), place=self.place)
+
+    @property
     def doc(self) -> Mapping[str, Any]:
         """The document as the data set has it; empty if it is no object."""
-        doc = self.value.get("doc")
-        return doc if isinstance(doc, dict) else {}
+        return mapping(self.value.get("doc"))
 
     @property
     def requests(self) -> list[tuple[Any, Any]]:
@@ -79,8 +88,7 @@ class Row:
     @property
     def settings(self) -> Mapping[str, Any]:
         """Settings of generation; empty for options."""
-        found = self.requests[0][1]
-        return found if isinstance(found, dict) else {}
+        return mapping(self.requests[0][1])
 
     @property
     def subject(self) -> str:
@@ -156,7 +164,7 @@ class Rule:
         for row in rows:
             if str(row.value.get("filter", "none")) != name:
                 continue
-            document = str(row.get("doc_id"))
+            document = row.document
             if document in seen:
                 raise BadInput(
                     f"{row.place}: document {document} stands already at {seen[document]}: two runs are in "

@@ -20,10 +20,14 @@ from interp.imports.lm_eval import read_lm_eval
 from interp.question import Attempt, Question
 
 LOGS = Path(__file__).parent / "logs"
-ROWS = {
-    task: [json.loads(line) for line in next((LOGS / "lm-eval").glob(f"samples_{task}_*")).open()][:3]
-    for task in ("sums_each", "capitals")
-}
+
+
+def rows_of(task: str) -> list[Any]:
+    lines = next((LOGS / "lm-eval").glob(f"samples_{task}_*")).read_text().splitlines()
+    return [json.loads(line) for line in lines[:3]]
+
+
+ROWS = {task: rows_of(task) for task in ("sums_each", "capitals")}
 RESULTS = json.loads(next((LOGS / "lm-eval").glob("results_*")).read_text())
 _OPENED = open_log(LOGS / "inspect-ai" / "sums.eval")
 INSPECT = {**_OPENED.header, "samples": [dict(sample.value) for sample in _OPENED.samples[:4]]}

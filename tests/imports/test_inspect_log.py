@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from write_inspect import LONG, SUMS, draw
 
 from interp.errors import BadInput
@@ -335,7 +336,6 @@ def test_a_cut_file_is_refused(tmp_path: Path):
 
 
 def test_a_member_of_several_frames_is_whole(tmp_path: Path):
-    zstandard = pytest.importorskip("zstandard", reason="comes with nnsight")
     data = json.dumps(a_header() | {"status": "success", "note": "x" * 5000}).encode()
     frames = b"".join(zstandard.ZstdCompressor().compress(part) for part in (data[:100], data[100:]))
     path = tmp_path / "log.eval"

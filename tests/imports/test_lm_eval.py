@@ -314,6 +314,25 @@ def test_chat_messages_show_the_last_one_of_the_user(written: Write):
     assert read.plan["procedure"]["decoding"] == {"stop": ["\n"], "temperature": 0.0}
 
 
+def test_a_prompt_that_cannot_be_parted_is_told(written: Write):
+    arguments = {"gen_args_0": {"arg_0": "Q: 1 + 1?\nA: 2\n\nQ: two plus three?\nA:", "arg_1": {"until": []}}}
+    read = read_lm_eval([written(a_row(arguments=arguments))])
+    assert read.questions[0].text == "Q: 1 + 1?\nA: 2\n\nQ: two plus three?\nA:"
+    assert any("1 questions show their whole prompt" in warning for warning in read.warnings)
+
+
+def test_rows_under_different_settings_are_told(written: Write):
+    other = {"gen_args_0": {"arg_0": "Q: What is 2 + 3?\nA:", "arg_1": {"until": ["#"]}}}
+    read = read_lm_eval([written(a_row(), a_row(doc_id=1, arguments=other))])
+    assert any("under 2 different settings" in warning for warning in read.warnings)
+    assert read.plan["procedure"]["decoding"]["stop"] == ["\n"]
+
+
+def test_repeats_of_a_greedy_decoding_are_told(written: Write):
+    read = read_lm_eval([written(a_row(resps=[["5", "5"]], filtered_resps=[["5", "5"]]))])
+    assert any("greedy" in warning for warning in read.warnings)
+
+
 def test_half_of_a_surrogate_pair_can_be_stored(written: Write, tmp_path: Path):
     read = read_lm_eval([written(a_row(resps=[["5 \ud83d"]]))])
     assert read.attempts[0].text == "5 �"

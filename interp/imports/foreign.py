@@ -96,6 +96,22 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def is_number(value: object) -> bool:
+    """Whether a value is a finite number, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def storable(value: Any) -> Any:
+    """A JSON value in which NaN and infinities, which a plan cannot hold, are texts."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: storable(item) for key, item in value.items()}
+    return value
+
+
 def valid_unicode(value: Any) -> Any:
     """A JSON value in which each half of a surrogate pair, which no file can hold, is replaced by U+FFFD."""
     if isinstance(value, str):

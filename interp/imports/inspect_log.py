@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interp.errors import BadInput
-from interp.imports.foreign import Repeat, judge, mapping, name_of, objects, question_of
+from interp.imports.foreign import Repeat, is_number, judge, mapping, name_of, objects, question_of
 from interp.imports.imported import Asked, Imported, Origin, assemble
 from interp.imports.inspect_file import LogFile, Sample, open_log
 from interp.question import Outcome, Question, Reason
@@ -30,7 +30,6 @@ _SETTINGS = {
     "top_p": "top_p",
     "top_k": "top_k",
     "max_tokens": "max_new_tokens",
-    "stop_seqs": "stop",
 }
 
 
@@ -223,7 +222,7 @@ def _origin(path: Path, log: LogFile) -> Origin:
         model=str(spec.get("model", "")),
         identity={key: value for key, value in identity.items() if value},
         task=str(spec.get("task", path.stem)),
-        decoding={ours: config[name] for name, ours in _SETTINGS.items() if config.get(name) is not None},
+        decoding=_decoding(config),
         procedure={
             "solvers": [
                 {"solver": step.get("solver"), "params": step.get("params") or {}}
@@ -237,3 +236,16 @@ def _origin(path: Path, log: LogFile) -> Origin:
         },
         warnings=warnings,
     )
+
+
+def _decoding(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings under our names; of a greedy decoding without the filters of draws, which it does not use."""
+    decoding: dict[str, Any] = {
+        ours: config[name] for name, ours in _SETTINGS.items() if is_number(config.get(name))
+    }
+    if decoding.get("temperature") == 0:
+        decoding = {name: value for name, value in decoding.items() if name not in ("top_p", "top_k")}
+    stop = config.get("stop_seqs")
+    if isinstance(stop, list):
+        decoding["stop"] = [text for text in stop if isinstance(text, str) and text]
+    return decoding

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interp.errors import BadInput
-from interp.imports.foreign import mapping, valid_unicode
+from interp.imports.foreign import is_number, mapping, valid_unicode
 from interp.imports.imported import Asked, Imported, Origin, assemble
 from interp.imports.lm_eval_options import read_options
 from interp.imports.lm_eval_rows import Row, Rule
@@ -186,18 +186,20 @@ def _decoding(files: Sequence[_File]) -> tuple[dict[str, Any], list[str]]:
     if not found:
         return {}, []
     settings = next(iter(found.values()))
-    until = settings.get("until") or ()
-    decoding: dict[str, Any] = {"stop": [until] if isinstance(until, str) else list(until)}
-    length = next((settings[name] for name in _LENGTHS if settings.get(name)), None)
-    if length is not None:
-        decoding["max_new_tokens"] = length
-    temperature = settings.get("temperature")
+    until = settings.get("until")
+    stop = [until] if isinstance(until, str) else until if isinstance(until, list) else []
+    decoding: dict[str, Any] = {"stop": [text for text in stop if isinstance(text, str) and text]}
+    known = {name: value for name, value in settings.items() if is_number(value)}
+    lengths = [known[name] for name in _LENGTHS if known.get(name)]
+    if lengths:
+        decoding["max_new_tokens"] = lengths[0]
+    temperature = known.get("temperature")
     if settings.get("do_sample") is False or (temperature is None and not settings.get("do_sample")):
         temperature = 0.0
     if temperature is not None:
         decoding["temperature"] = float(temperature)
     if temperature:
-        decoding |= {name: settings[name] for name in ("top_p", "top_k", "min_p") if settings.get(name)}
+        decoding |= {name: known[name] for name in ("top_p", "top_k", "min_p") if known.get(name)}
     said = f"Rows were generated under {len(found)} different settings; the plan shows the first."
     return decoding, [said] if len(found) > 1 else []
 

@@ -72,8 +72,8 @@ def check(reader: Callable[[], Imported], path: Path) -> None:
         assert str(path) in refused
         assert "\n" not in refused
         return
-    json.dumps(read.plan)
-    json.dumps(read.environment)
+    json.dumps(read.plan, allow_nan=False)
+    json.dumps(read.environment, allow_nan=False)
     for row in read.attempts:
         assert Attempt.from_json(json.loads(json.dumps(row.to_json()))) == row
         row.text.encode()

@@ -13,6 +13,8 @@ from interp.tasks.grading import canonical, grade
 from interp.tasks.read_text import normalize
 from interp.tasks.row_question import RowError, question_from_row
 
+_SUBJECTS = ("subject", "category", "topic")
+
 
 @dataclass(frozen=True)
 class Repeat:
@@ -49,6 +51,11 @@ def question_of(values: Mapping[str, Any]) -> Question:
         gold = tuple(answer for answer in values["gold"] if answer.strip())
         text = str(values.get("text") or values.get("question") or "")
         return Question(values["id"], text, Kind.TEXT, gold, subject=values.get("subject", ""))
+
+
+def subject_of(fields: Mapping[str, Any]) -> str:
+    """The subject, category or topic that a document names; "" if it names none."""
+    return next((fields[name] for name in _SUBJECTS if isinstance(fields.get(name), str)), "")
 
 
 def name_of(value: object, *, place: str) -> str:

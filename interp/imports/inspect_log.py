@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interp.errors import BadInput
-from interp.imports.foreign import Repeat, is_number, judge, mapping, name_of, objects, question_of
+from interp.imports.foreign import Repeat, is_number, judge, mapping, name_of, objects
 from interp.imports.imported import Asked, Imported, Origin, assemble
 from interp.imports.inspect_file import LogFile, Sample, open_log
-from interp.question import Outcome, Question, Reason
+from interp.imports.inspect_question import read_question, text_of
+from interp.question import Outcome, Reason
 
 _CUT = ("max_tokens", "model_length")
 _WORDS = {"C": 1, "I": 0, "P": 0.5, "yes": 1, "true": 1, "no": 0, "false": 0}
@@ -24,7 +25,6 @@ _REASONS = {
     "grader_failed": Reason.ERROR,
     "scoring_failed": Reason.ERROR,
 }
-_SUBJECTS = ("subject", "category", "topic")
 _SETTINGS = {
     "temperature": "temperature",
     "top_p": "top_p",
@@ -98,49 +98,12 @@ def _choose_scorer(path: Path, samples: Sequence[Sample], scorer: str | None) ->
 
 
 def _asked(epochs: Sequence[Sample], repeats: Sequence[Repeat]) -> Asked:
-    first = epochs[0]
+    first = next((sample for sample in epochs if sample.value.get("messages")), epochs[0])
     messages = [
         message for message in objects(first.value.get("messages")) if message.get("source") != "generate"
     ]
-    prompt = [[message.get("role"), _text(first, message.get("content"))] for message in messages]
-    return Asked(_question(first), prompt, tuple(repeats))
-
-
-def _question(sample: Sample) -> Question:
-    """The question of a sample; several targets are alternatives, but of options all must be named."""
-    target = sample.resolve(sample.get("target"))
-    gold = [str(each) for each in (target if isinstance(target, list) else [target])]
-    found = sample.resolve(sample.value.get("choices"))
-    choices = [str(choice) for choice in found] if isinstance(found, list) else []
-    metadata = mapping(sample.value.get("metadata"))
-    text = _input(sample)
-    values: dict[str, Any] = {
-        "id": str(sample.get("id")),
-        "subject": next((metadata[key] for key in _SUBJECTS if isinstance(metadata.get(key), str)), ""),
-    }
-    several = (
-        len(gold) > 1 or (len(gold[0].strip()) > 1 and gold[0].strip() not in choices) if gold else False
-    )
-    if choices and not several:
-        labels = [chr(ord("A") + i) for i in range(len(choices))]
-        gold = [
-            labels[choices.index(each)] if each in choices and each not in labels else each.strip()
-            for each in gold
-        ]
-        return question_of(values | {"question": text, "gold": gold, "choices": choices})
-    if choices:
-        text += "".join(f"\n{chr(ord('A') + i)}. {choice}" for i, choice in enumerate(choices))
-        return question_of(values | {"text": text, "gold": [", ".join(gold)], "kind": "text"})
-    return question_of(values | {"text": text, "gold": gold})
-
-
-def _input(sample: Sample) -> str:
-    """What is asked: the input, or the last message of the user in it."""
-    found = sample.resolve(sample.get("input"))
-    if isinstance(found, str):
-        return found.strip()
-    users = [message for message in objects(found) if message.get("role") == "user"]
-    return _text(sample, users[-1].get("content")).strip() if users else ""
+    prompt = [[message.get("role"), text_of(first, message.get("content"))] for message in messages]
+    return Asked(read_question(first), prompt, tuple(repeats))
 
 
 def _repeat(sample: Sample, scorer: str, grader: str, threshold: float | None) -> Repeat:
@@ -148,7 +111,7 @@ def _repeat(sample: Sample, scorer: str, grader: str, threshold: float | None) -
     replies = objects(output.get("choices"))
     reply = replies[0] if replies else {}
     message = mapping(reply.get("message"))
-    text = _text(sample, output.get("completion") or message.get("content") or "")
+    text = text_of(sample, output.get("completion") or message.get("content") or "")
     cut = reply.get("stop_reason") in _CUT or sample.value.get("limit") is not None
     finish: Literal["stop", "length"] = "length" if cut else "stop"
     score = mapping(mapping(sample.value.get("scores")).get(scorer))
@@ -199,15 +162,6 @@ def _n_prompt(output: Mapping[str, Any], sample: Sample) -> int:
         usage = mapping(usages[0]) if len(usages) == 1 else {}
     names = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
     return sum(n for name in names if isinstance(n := usage.get(name), int))
-
-
-def _text(sample: Sample, content: Any) -> str:
-    """The text of a message; reasoning, pictures and tool calls are left out."""
-    content = sample.resolve(content)
-    if isinstance(content, str):
-        return content
-    parts = [part for part in objects(content) if part.get("type") == "text"]
-    return "\n".join(str(part.get("text", "")) for part in parts)
 
 
 def _origin(path: Path, log: LogFile) -> Origin:

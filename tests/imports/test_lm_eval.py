@@ -19,6 +19,7 @@ from write_lm_eval import CAPITALS, SUMS, reply
 from interp.errors import BadInput
 from interp.imports.imported import Imported
 from interp.imports.lm_eval import read_lm_eval
+from interp.procedure import Decoding, Procedure
 from interp.question import Kind, Outcome, Reason
 from interp.run import Run
 
@@ -125,6 +126,9 @@ def test_plan_and_environment_hold_what_the_log_says():
         "temperature": 0.7,
         "top_p": 0.9,
     }
+    assert Procedure.from_json(read.plan["procedure"]).decoding == Decoding(
+        max_new_tokens=24, stop=("\n\n",), temperature=0.7, top_p=0.9
+    )
     assert read.plan["procedure"]["few_shot"] == {"sums_each": 2}
     assert read.plan["model"]["name"] == "scripted"
     assert read.plan["probes"] == {"sampling": {"n_draws": 4}}
@@ -310,8 +314,18 @@ def test_chat_messages_show_the_last_one_of_the_user(written: Write):
         "gen_args_0": {"arg_0": [json.dumps(messages)], "arg_1": {"until": "\n", "do_sample": False}}
     }
     read = read_lm_eval([written(a_row(arguments=arguments))])
-    assert read.questions[0].text == "What is 2 + 3?"
+    assert read.questions[0].text == "Tell me.\nWhat is 2 + 3?"
     assert read.plan["procedure"]["decoding"] == {"stop": ["\n"], "temperature": 0.0}
+
+
+def test_what_is_asked_before_the_longest_text_is_kept(written: Write):
+    passage = "A crow found two nuts. Then it found three more, and it ate none of them."
+    prompt = f"Question: One?\nPassage: Nuts.\nAnswer: 1\n\nQuestion: How many?\nPassage: {passage}\nAnswer:"
+    arguments = {"gen_args_0": {"arg_0": prompt, "arg_1": {"until": []}}}
+    read = read_lm_eval(
+        [written(a_row(arguments=arguments, doc={"question": "How many?", "passage": passage}))]
+    )
+    assert read.questions[0].text == f"Question: How many?\nPassage: {passage}\nAnswer:"
 
 
 def test_a_prompt_that_cannot_be_parted_is_told(written: Write):

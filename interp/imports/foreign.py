@@ -13,6 +13,8 @@ from interp.tasks.grading import canonical, grade
 from interp.tasks.read_text import normalize
 from interp.tasks.row_question import RowError, question_from_row
 
+_SUBJECTS = ("subject", "category", "topic")
+
 
 @dataclass(frozen=True)
 class Repeat:
@@ -51,6 +53,22 @@ def question_of(values: Mapping[str, Any]) -> Question:
         return Question(values["id"], text, Kind.TEXT, gold, subject=values.get("subject", ""))
 
 
+def subject_of(fields: Mapping[str, Any]) -> str:
+    """The subject, category or topic that a document names; "" if it names none."""
+    return next((fields[name] for name in _SUBJECTS if isinstance(fields.get(name), str)), "")
+
+
+def name_of(value: object, *, place: str) -> str:
+    """The id of a question: a number or a text.
+
+    Raises:
+        BadInput: It is anything else, or blank.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).strip():
+        raise BadInput(f"{place}: the id is {value!r}; expected a number or a text. Write the log again.")
+    return str(value)
+
+
 def judge(value: object, threshold: float | None, *, place: str, name: str) -> bool:
     """Whether a score says right.
 
@@ -73,6 +91,32 @@ def judge(value: object, threshold: float | None, *, place: str, name: str) -> b
         f"{place}: {name} is {value}, neither 0 nor 1, and a question is answered or not. Choose another "
         "score, or give a threshold: scores of at least that much are then right."
     )
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A JSON object; empty if the value is anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a JSON list; none if the value is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a finite number, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def storable(value: Any) -> Any:
+    """A JSON value in which NaN and infinities, which a plan cannot hold, are texts."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: storable(item) for key, item in value.items()}
+    return value
 
 
 def valid_unicode(value: Any) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from interp.imports.foreign import Repeat, read_answer
+from interp.imports.foreign import Repeat, read_answer, storable
 from interp.procedure import content_key
 from interp.question import Attempt, Outcome, Question, Reason
 from interp.tasks.task import is_binary
@@ -80,17 +80,13 @@ def assemble(asked: Sequence[Asked], origin: Origin) -> Imported:
 
     Numbers of repeats that differ between questions are kept, with a warning.
     """
-    settings = {"decoding": dict(origin.decoding), **origin.procedure}
+    settings = storable({"decoding": dict(origin.decoding), **origin.procedure})
     key = content_key(settings)
     questions = tuple(each.question for each in asked)
     n_draws = max(len(each.repeats) for each in asked)
-    sampling = tuple(
-        _attempt(each, draw, SAMPLING, key)
-        for draw in range(n_draws)
-        for each in asked
-        if draw < len(each.repeats)
-    )
-    deployed = tuple(_attempt(each, 0, DEPLOYED, key) for each in asked)
+    rows = [_attempts(each, key) for each in asked]
+    sampling = tuple(each[draw] for draw in range(n_draws) for each in rows if draw < len(each))
+    deployed = tuple(replace(each[0], probe=DEPLOYED) for each in rows)
     warnings = (*origin.warnings, *_warnings(asked, origin.decoding))
     graders = sorted({row.grader for row in sampling})
     plan: dict[str, Any] = {
@@ -111,32 +107,37 @@ def assemble(asked: Sequence[Asked], origin: Origin) -> Imported:
         "seed": 0,
         "warnings": list(warnings),
     }
-    return Imported(questions, deployed + sampling, plan, dict(origin.environment), warnings)
+    return Imported(questions, deployed + sampling, plan, storable(dict(origin.environment)), warnings)
 
 
-def _attempt(asked: Asked, draw: int, probe: str, procedure: str) -> Attempt:
-    repeat = asked.repeats[draw]
-    answer, span = read_answer(asked.question, repeat)
-    return Attempt(
-        question=asked.question.id,
-        question_hash=asked.question.hash,
-        probe=probe,
-        draw=draw,
-        procedure=procedure,
-        interventions=(),
-        seed=0,
-        prompt_hash=content_key(asked.prompt),
-        text=repeat.text,
-        tokens=(),
-        finish=repeat.finish,
-        outcome=repeat.outcome,
-        reason=repeat.reason,
-        answer=answer,
-        span=span,
-        grader=repeat.grader,
-        n_prompt_tokens=repeat.n_prompt_tokens,
-        n_layer_tokens=0,
-    )
+def _attempts(asked: Asked, procedure: str) -> list[Attempt]:
+    """The draws of a question, in order."""
+    question_hash, prompt_hash = asked.question.hash, content_key(asked.prompt)
+    rows: list[Attempt] = []
+    for draw, repeat in enumerate(asked.repeats):
+        answer, span = read_answer(asked.question, repeat)
+        row = Attempt(
+            question=asked.question.id,
+            question_hash=question_hash,
+            probe=SAMPLING,
+            draw=draw,
+            procedure=procedure,
+            interventions=(),
+            seed=0,
+            prompt_hash=prompt_hash,
+            text=repeat.text,
+            tokens=(),
+            finish=repeat.finish,
+            outcome=repeat.outcome,
+            reason=repeat.reason,
+            answer=answer,
+            span=span,
+            grader=repeat.grader,
+            n_prompt_tokens=repeat.n_prompt_tokens,
+            n_layer_tokens=0,
+        )
+        rows.append(row)
+    return rows
 
 
 def _warnings(asked: Sequence[Asked], decoding: Mapping[str, Any]) -> list[str]:

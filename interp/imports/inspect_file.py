@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interp.errors import BadInput
-from interp.imports.foreign import valid_unicode
+from interp.imports.foreign import mapping, valid_unicode
 
 NEWEST = 2
 """The newest version of the format that is known: that of inspect-ai 0.3.285."""
@@ -51,7 +51,7 @@ class Sample:
             BadInput: One of them is missing.
         """
         if isinstance(value, str) and value.startswith(_ATTACHMENT):
-            attachments: Mapping[str, Any] = self.value.get("attachments") or {}
+            attachments = mapping(self.value.get("attachments"))
             name = value.removeprefix(_ATTACHMENT)
             if name not in attachments:
                 raise BadInput(f"{self.place}: the attachment {name} is missing: the log is damaged.")

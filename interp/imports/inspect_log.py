@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interp.errors import BadInput
-from interp.imports.foreign import Repeat, judge, question_of
+from interp.imports.foreign import Repeat, is_number, judge, mapping, name_of, objects
 from interp.imports.imported import Asked, Imported, Origin, assemble
 from interp.imports.inspect_file import LogFile, Sample, open_log
-from interp.question import Outcome, Question, Reason
+from interp.imports.inspect_question import read_question, text_of
+from interp.question import Outcome, Reason
 
 _CUT = ("max_tokens", "model_length")
 _WORDS = {"C": 1, "I": 0, "P": 0.5, "yes": 1, "true": 1, "no": 0, "false": 0}
@@ -24,13 +25,11 @@ _REASONS = {
     "grader_failed": Reason.ERROR,
     "scoring_failed": Reason.ERROR,
 }
-_SUBJECTS = ("subject", "category", "topic")
 _SETTINGS = {
     "temperature": "temperature",
     "top_p": "top_p",
     "top_k": "top_k",
     "max_tokens": "max_new_tokens",
-    "stop_seqs": "stop",
 }
 
 
@@ -75,19 +74,19 @@ def _by_question(log: LogFile) -> list[list[Sample]]:
     """
     found: dict[str, dict[int, Sample]] = {}
     for sample in log.samples:
-        epochs = found.setdefault(str(sample.get("id")), {})
+        epochs = found.setdefault(name_of(sample.get("id"), place=sample.place), {})
         epoch = sample.get("epoch")
         if not isinstance(epoch, int) or epoch in epochs:
             raise BadInput(f"{sample.place}: epoch {epoch!r} of sample {sample.get('id')!r} stands twice.")
         epochs[epoch] = sample
-    listed = (log.header["eval"].get("dataset") or {}).get("sample_ids") or []
-    place = {str(name): i for i, name in enumerate(listed)}
+    listed = mapping(log.header["eval"].get("dataset")).get("sample_ids")
+    place = {str(name): i for i, name in enumerate(listed if isinstance(listed, list) else [])}
     ids = sorted(found, key=lambda name: (place.get(name, len(place)), len(name), name))
     return [[found[name][epoch] for epoch in sorted(found[name])] for name in ids]
 
 
 def _choose_scorer(path: Path, samples: Sequence[Sample], scorer: str | None) -> str:
-    names = list(dict.fromkeys(name for sample in samples for name in sample.value.get("scores") or {}))
+    names = list(dict.fromkeys(name for sample in samples for name in mapping(sample.value.get("scores"))))
     listed = ", ".join(names)
     if not names:
         raise BadInput(f"{path} has no scores. Run `inspect score` on it first.")
@@ -99,59 +98,23 @@ def _choose_scorer(path: Path, samples: Sequence[Sample], scorer: str | None) ->
 
 
 def _asked(epochs: Sequence[Sample], repeats: Sequence[Repeat]) -> Asked:
-    first = epochs[0]
+    first = next((sample for sample in epochs if sample.value.get("messages")), epochs[0])
     messages = [
-        message for message in _list(first.value.get("messages")) if message.get("source") != "generate"
+        message for message in objects(first.value.get("messages")) if message.get("source") != "generate"
     ]
-    prompt = [[message.get("role"), _text(first, message.get("content"))] for message in messages]
-    return Asked(_question(first), prompt, tuple(repeats))
-
-
-def _question(sample: Sample) -> Question:
-    """The question of a sample; several targets are alternatives, but of options all must be named."""
-    target = sample.resolve(sample.get("target"))
-    gold = [str(each) for each in (target if isinstance(target, list) else [target])]
-    choices = [str(choice) for choice in sample.resolve(sample.value.get("choices")) or []]
-    metadata: Mapping[str, Any] = sample.value.get("metadata") or {}
-    text = _input(sample)
-    values: dict[str, Any] = {
-        "id": str(sample.get("id")),
-        "subject": next((metadata[key] for key in _SUBJECTS if isinstance(metadata.get(key), str)), ""),
-    }
-    several = (
-        len(gold) > 1 or (len(gold[0].strip()) > 1 and gold[0].strip() not in choices) if gold else False
-    )
-    if choices and not several:
-        labels = [chr(ord("A") + i) for i in range(len(choices))]
-        gold = [
-            labels[choices.index(each)] if each in choices and each not in labels else each.strip()
-            for each in gold
-        ]
-        return question_of(values | {"question": text, "gold": gold, "choices": choices})
-    if choices:
-        text += "".join(f"\n{chr(ord('A') + i)}. {choice}" for i, choice in enumerate(choices))
-        return question_of(values | {"text": text, "gold": [", ".join(gold)], "kind": "text"})
-    return question_of(values | {"text": text, "gold": gold})
-
-
-def _input(sample: Sample) -> str:
-    """What is asked: the input, or the last message of the user in it."""
-    found = sample.resolve(sample.get("input"))
-    if isinstance(found, str):
-        return found.strip()
-    users = [message for message in _list(found) if message.get("role") == "user"]
-    return _text(sample, users[-1].get("content")).strip() if users else ""
+    prompt = [[message.get("role"), text_of(first, message.get("content"))] for message in messages]
+    return Asked(read_question(first), prompt, tuple(repeats))
 
 
 def _repeat(sample: Sample, scorer: str, grader: str, threshold: float | None) -> Repeat:
-    output: Mapping[str, Any] = sample.value.get("output") or {}
-    replies = _list(output.get("choices"))
+    output = mapping(sample.value.get("output"))
+    replies = objects(output.get("choices"))
     reply = replies[0] if replies else {}
-    message = reply.get("message") or {}
-    text = _text(sample, output.get("completion") or message.get("content") or "")
+    message = mapping(reply.get("message"))
+    text = text_of(sample, output.get("completion") or message.get("content") or "")
     cut = reply.get("stop_reason") in _CUT or sample.value.get("limit") is not None
     finish: Literal["stop", "length"] = "length" if cut else "stop"
-    score: Mapping[str, Any] = (sample.value.get("scores") or {}).get(scorer) or {}
+    score = mapping(mapping(sample.value.get("scores")).get(scorer))
     outcome, reason = _verdict(sample, score, scorer, threshold)
     answer = sample.resolve(score.get("answer"))
     answer = answer if isinstance(answer, str) else None
@@ -195,29 +158,16 @@ def _n_prompt(output: Mapping[str, Any], sample: Sample) -> int:
     """Tokens of the prompt, those from a cache included; 0 if the log does not say."""
     usage = output.get("usage")
     if not isinstance(usage, dict):
-        usages = list((sample.value.get("model_usage") or {}).values())
-        usage = usages[0] if len(usages) == 1 else {}
+        usages = list(mapping(sample.value.get("model_usage")).values())
+        usage = mapping(usages[0]) if len(usages) == 1 else {}
     names = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
-    return sum(int(usage.get(name) or 0) for name in names)
-
-
-def _text(sample: Sample, content: Any) -> str:
-    """The text of a message; reasoning, pictures and tool calls are left out."""
-    content = sample.resolve(content)
-    if isinstance(content, str):
-        return content
-    parts = [part for part in _list(content) if part.get("type") == "text"]
-    return "\n".join(str(part.get("text", "")) for part in parts)
-
-
-def _list(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return sum(n for name in names if isinstance(n := usage.get(name), int))
 
 
 def _origin(path: Path, log: LogFile) -> Origin:
-    spec: Mapping[str, Any] = log.header["eval"]
-    plan: Mapping[str, Any] = log.header.get("plan") or {}
-    config = {**(spec.get("model_generate_config") or {}), **(plan.get("config") or {})}
+    spec = mapping(log.header["eval"])
+    plan = mapping(log.header.get("plan"))
+    config = {**mapping(spec.get("model_generate_config")), **mapping(plan.get("config"))}
     identity = {key: spec.get(key) for key in ("model", "model_base_url", "model_args", "model_roles")}
     status = log.header.get("status", "started") if log.is_finished else "started"
     warnings = [f"The evaluation did not end well: its status is {status!r}."] if status != "success" else []
@@ -226,17 +176,30 @@ def _origin(path: Path, log: LogFile) -> Origin:
         model=str(spec.get("model", "")),
         identity={key: value for key, value in identity.items() if value},
         task=str(spec.get("task", path.stem)),
-        decoding={ours: config[name] for name, ours in _SETTINGS.items() if config.get(name) is not None},
+        decoding=_decoding(config),
         procedure={
             "solvers": [
                 {"solver": step.get("solver"), "params": step.get("params") or {}}
-                for step in _list(plan.get("steps"))
+                for step in objects(plan.get("steps"))
             ]
         },
         environment={
-            "packages": dict(spec.get("packages") or {}),
+            "packages": dict(mapping(spec.get("packages"))),
             "created": spec.get("created"),
             "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest()},
         },
         warnings=warnings,
     )
+
+
+def _decoding(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings under our names; of a greedy decoding without the filters of draws, which it does not use."""
+    decoding: dict[str, Any] = {
+        ours: config[name] for name, ours in _SETTINGS.items() if is_number(config.get(name))
+    }
+    if decoding.get("temperature") == 0:
+        decoding = {name: value for name, value in decoding.items() if name not in ("top_p", "top_k")}
+    stop = config.get("stop_seqs")
+    if isinstance(stop, list):
+        decoding["stop"] = [text for text in stop if isinstance(text, str) and text]
+    return decoding

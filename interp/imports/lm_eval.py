@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interp.errors import BadInput
-from interp.imports.foreign import valid_unicode
+from interp.imports.foreign import is_number, mapping, valid_unicode
 from interp.imports.imported import Asked, Imported, Origin, assemble
 from interp.imports.lm_eval_options import read_options
 from interp.imports.lm_eval_rows import Row, Rule
@@ -51,7 +51,7 @@ class _File:
     @property
     def identity(self) -> dict[str, Any]:
         """What the run says of its model."""
-        config = self.results.get("config") or {}
+        config = mapping(self.results.get("config"))
         said = {key: self.results.get(key) for key in _MODEL} | {
             key: config.get(key) for key in _MODEL_CONFIG
         }
@@ -150,7 +150,7 @@ def _parse(path: Path, line: int, raw: bytes) -> dict[str, Any]:
     return valid_unicode(value) if _HALF_PAIR.search(raw) else value
 
 
-def _read_results(path: Path, date: str) -> dict[str, Any]:
+def _read_results(path: Path, date: str) -> Mapping[str, Any]:
     """The results file of the same moment; empty if there is none."""
     beside = sorted(path.parent.glob(f"*_{date}.json"))
     if not beside:
@@ -159,7 +159,7 @@ def _read_results(path: Path, date: str) -> dict[str, Any]:
         value = json.loads(beside[0].read_bytes())
     except (ValueError, OSError) as error:
         raise BadInput(f"{beside[0]} cannot be read ({error}). Move it away to do without it.") from None
-    return value if isinstance(value, dict) else {}
+    return mapping(value)
 
 
 def _refuse_mixed(files: Sequence[_File]) -> None:
@@ -186,18 +186,20 @@ def _decoding(files: Sequence[_File]) -> tuple[dict[str, Any], list[str]]:
     if not found:
         return {}, []
     settings = next(iter(found.values()))
-    until = settings.get("until") or ()
-    decoding: dict[str, Any] = {"stop": [until] if isinstance(until, str) else list(until)}
-    length = next((settings[name] for name in _LENGTHS if settings.get(name)), None)
-    if length is not None:
-        decoding["max_new_tokens"] = length
-    temperature = settings.get("temperature")
+    until = settings.get("until")
+    stop = [until] if isinstance(until, str) else until if isinstance(until, list) else []
+    decoding: dict[str, Any] = {"stop": [text for text in stop if isinstance(text, str) and text]}
+    known = {name: value for name, value in settings.items() if is_number(value)}
+    lengths = [known[name] for name in _LENGTHS if known.get(name)]
+    if lengths:
+        decoding["max_new_tokens"] = lengths[0]
+    temperature = known.get("temperature")
     if settings.get("do_sample") is False or (temperature is None and not settings.get("do_sample")):
         temperature = 0.0
     if temperature is not None:
         decoding["temperature"] = float(temperature)
     if temperature:
-        decoding |= {name: settings[name] for name in ("top_p", "top_k", "min_p") if settings.get(name)}
+        decoding |= {name: known[name] for name in ("top_p", "top_k", "min_p") if known.get(name)}
     said = f"Rows were generated under {len(found)} different settings; the plan shows the first."
     return decoding, [said] if len(found) > 1 else []
 
@@ -205,8 +207,8 @@ def _decoding(files: Sequence[_File]) -> tuple[dict[str, Any], list[str]]:
 def _procedure(files: Sequence[_File]) -> dict[str, Any]:
     """What the results file says of prompts."""
     results = files[0].results
-    configs = results.get("configs") or {}
-    shots = {file.task: (configs.get(file.task) or {}).get("num_fewshot") for file in files}
+    configs = mapping(results.get("configs"))
+    shots = {file.task: mapping(configs.get(file.task)).get("num_fewshot") for file in files}
     said = {
         "few_shot": {task: n for task, n in shots.items() if n is not None},
         "system": results.get("system_instruction"),

@@ -59,7 +59,7 @@ def _asked(row: Row, metric: str, grader: str, *, prefix: str, subject: str) -> 
         )
     question = question_of(
         {
-            "id": f"{prefix}{row.get('doc_id')}",
+            "id": f"{prefix}{row.document}",
             "text": row.text(),
             "gold": [labels[i] for i in gold],
             "choices": options,

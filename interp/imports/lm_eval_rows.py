@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from interp.errors import BadInput
+from interp.imports.foreign import mapping, name_of, subject_of
 from interp.question import Question
 
 INVALID = "[invalid]"
 """What lm-eval's filters give where they find no answer."""
 
-_SUBJECTS = ("subject", "category", "topic")
 _PREFERRED = ("exact_match", "acc")
 
 
@@ -44,10 +44,18 @@ class Row:
         return self.value[field]
 
     @property
+    def document(self) -> str:
+        """Number of the document.
+
+        Raises:
+            BadInput: The row has none.
+        """
+        return name_of(self.get("doc_id"), place=self.place)
+
+    @property
     def doc(self) -> Mapping[str, Any]:
         """The document as the data set has it; empty if it is no object."""
-        doc = self.value.get("doc")
-        return doc if isinstance(doc, dict) else {}
+        return mapping(self.value.get("doc"))
 
     @property
     def requests(self) -> list[tuple[Any, Any]]:
@@ -79,13 +87,12 @@ class Row:
     @property
     def settings(self) -> Mapping[str, Any]:
         """Settings of generation; empty for options."""
-        found = self.requests[0][1]
-        return found if isinstance(found, dict) else {}
+        return mapping(self.requests[0][1])
 
     @property
     def subject(self) -> str:
         """The document's subject or category, "" if it names none."""
-        return next((self.doc[name] for name in _SUBJECTS if isinstance(self.doc.get(name), str)), "")
+        return subject_of(self.doc)
 
     @property
     def targets(self) -> list[str]:
@@ -116,7 +123,8 @@ class Row:
     def text(self) -> str:
         """The prompt of this document without examples, where the document's own words show where it begins.
 
-        From the line in which the longest text of the document that stands in the prompt stands last.
+        The longest text of the document that the prompt repeats is sought from the end; what is asked
+        begins behind the last empty line before it, as lm-eval parts examples.
         """
         prompt = plain_prompt(self.requests[0][0])
         found = [word for word in self.doc.values() if isinstance(word, str) and word.strip()]
@@ -124,7 +132,7 @@ class Row:
         if not inside:
             return prompt.strip()
         start = prompt.rfind(max(inside, key=len))
-        return prompt[prompt.rfind("\n", 0, start) + 1 :].strip()
+        return prompt[max(prompt.rfind("\n\n", 0, start), 0) :].strip()
 
 
 @dataclass(frozen=True)
@@ -156,7 +164,7 @@ class Rule:
         for row in rows:
             if str(row.value.get("filter", "none")) != name:
                 continue
-            document = str(row.get("doc_id"))
+            document = row.document
             if document in seen:
                 raise BadInput(
                     f"{row.place}: document {document} stands already at {seen[document]}: two runs are in "

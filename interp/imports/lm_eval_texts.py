@@ -74,7 +74,7 @@ def _document(row: Row, metric: str, prefix: str, subject: str) -> _Document:
     gold = [target.rpartition("####")[2].strip() for target in row.targets]
     question = question_of(
         {
-            "id": f"{prefix}{row.get('doc_id')}",
+            "id": f"{prefix}{row.document}",
             "text": row.text(),
             "gold": gold,
             "subject": row.subject or subject,

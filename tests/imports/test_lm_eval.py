@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from write_lm_eval import CAPITALS, SUMS, reply, write
+from write_lm_eval import CAPITALS, SUMS, reply
 
 from interp.errors import BadInput
 from interp.imports.imported import Imported
 from interp.imports.lm_eval import read_lm_eval
+from interp.procedure import Decoding, Procedure
 from interp.question import Kind, Outcome, Reason
 from interp.run import Run
 
@@ -122,6 +126,9 @@ def test_plan_and_environment_hold_what_the_log_says():
         "temperature": 0.7,
         "top_p": 0.9,
     }
+    assert Procedure.from_json(read.plan["procedure"]).decoding == Decoding(
+        max_new_tokens=24, stop=("\n\n",), temperature=0.7, top_p=0.9
+    )
     assert read.plan["procedure"]["few_shot"] == {"sums_each": 2}
     assert read.plan["model"]["name"] == "scripted"
     assert read.plan["probes"] == {"sampling": {"n_draws": 4}}
@@ -307,8 +314,37 @@ def test_chat_messages_show_the_last_one_of_the_user(written: Write):
         "gen_args_0": {"arg_0": [json.dumps(messages)], "arg_1": {"until": "\n", "do_sample": False}}
     }
     read = read_lm_eval([written(a_row(arguments=arguments))])
-    assert read.questions[0].text == "What is 2 + 3?"
+    assert read.questions[0].text == "Tell me.\nWhat is 2 + 3?"
     assert read.plan["procedure"]["decoding"] == {"stop": ["\n"], "temperature": 0.0}
+
+
+def test_what_is_asked_before_the_longest_text_is_kept(written: Write):
+    passage = "A crow found two nuts. Then it found three more, and it ate none of them."
+    prompt = f"Question: One?\nPassage: Nuts.\nAnswer: 1\n\nQuestion: How many?\nPassage: {passage}\nAnswer:"
+    arguments = {"gen_args_0": {"arg_0": prompt, "arg_1": {"until": []}}}
+    read = read_lm_eval(
+        [written(a_row(arguments=arguments, doc={"question": "How many?", "passage": passage}))]
+    )
+    assert read.questions[0].text == f"Question: How many?\nPassage: {passage}\nAnswer:"
+
+
+def test_a_prompt_that_cannot_be_parted_is_told(written: Write):
+    arguments = {"gen_args_0": {"arg_0": "Q: 1 + 1?\nA: 2\n\nQ: two plus three?\nA:", "arg_1": {"until": []}}}
+    read = read_lm_eval([written(a_row(arguments=arguments))])
+    assert read.questions[0].text == "Q: 1 + 1?\nA: 2\n\nQ: two plus three?\nA:"
+    assert any("1 questions show their whole prompt" in warning for warning in read.warnings)
+
+
+def test_rows_under_different_settings_are_told(written: Write):
+    other = {"gen_args_0": {"arg_0": "Q: What is 2 + 3?\nA:", "arg_1": {"until": ["#"]}}}
+    read = read_lm_eval([written(a_row(), a_row(doc_id=1, arguments=other))])
+    assert any("under 2 different settings" in warning for warning in read.warnings)
+    assert read.plan["procedure"]["decoding"]["stop"] == ["\n"]
+
+
+def test_repeats_of_a_greedy_decoding_are_told(written: Write):
+    read = read_lm_eval([written(a_row(resps=[["5", "5"]], filtered_resps=[["5", "5"]]))])
+    assert any("greedy" in warning for warning in read.warnings)
 
 
 def test_half_of_a_surrogate_pair_can_be_stored(written: Write, tmp_path: Path):
@@ -397,9 +433,14 @@ def test_missing_and_empty_files_are_refused(written: Write, tmp_path: Path):
         read_lm_eval([])
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("lm_eval") is None,
+    reason="lm-eval with what it needs is too large for the test extras",
+)
 def test_what_lm_eval_writes_today_reads_as_the_stored_logs(tmp_path: Path):
-    pytest.importorskip("lm_eval", reason="lm-eval with what it needs is too large for the test extras")
-    write(tmp_path)
+    subprocess.run(
+        [sys.executable, LOGS.parent / "write_lm_eval.py", tmp_path], check=True, capture_output=True
+    )
     for task, chosen in (("sums_each", None), ("sums_first", "strict-match"), ("capitals", None)):
         fresh = read_lm_eval([next(tmp_path.glob(f"*/samples_{task}_*.jsonl"))], filter=chosen)
         stored = read_lm_eval([samples(task)], filter=chosen)

@@ -30,7 +30,9 @@ def main(out: Path) -> None:
     for case in plan["cases"]:
         task = interp.load_task(case["task"], n=case["n"], seed=plan["seed"])
         edits = tuple(map(interp.silence, case.get("silence", ())))
-        asked = interp.AuditPlan(tuple(plan["probes"]), interventions=edits, seed=plan["seed"])
+        asked = interp.AuditPlan(
+            tuple(case.get("probes", plan["probes"])), interventions=edits, seed=plan["seed"]
+        )
         with watch(RunningReach()) as watcher:
             run = interp.audit(model, task, out=out / case["name"], plan=asked, watcher=watcher)
         name = pl.lit(case["name"]).alias("case")
@@ -40,7 +42,10 @@ def main(out: Path) -> None:
     changes: list[dict[str, object]] = []
     for pair in plan["compared"]:
         compared = interp.compare(
-            out / pair["before"], [out / pair["after"]], out=out / f"{pair['before']}-{pair['after']}"
+            out / pair["before"],
+            [out / pair["after"]],
+            out=out / f"{pair['before']}-{pair['after']}",
+            allow=pair.get("allow", ()),
         )
         for change in compared.comparisons[0].changes:
             low, high = change.interval

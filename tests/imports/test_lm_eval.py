@@ -22,6 +22,7 @@ from interp.imports.lm_eval import read_lm_eval
 from interp.procedure import Decoding, Procedure
 from interp.question import Kind, Outcome, Reason
 from interp.run import Run
+from interp.tasks.grading import GRADER_VERSION
 
 LOGS = Path(__file__).parent / "logs" / "lm-eval"
 RESULTS = json.loads(next(LOGS.glob("results_*.json")).read_text())["results"]
@@ -146,7 +147,7 @@ def test_where_only_the_first_repeat_is_judged_all_are_read_again(name: str, agr
     for row in read.attempts:
         a, b = SUMS[int(row.question)]
         numbers = re.findall(r"\d+", row.text)
-        assert row.grader == "1"
+        assert row.grader == GRADER_VERSION
         assert (row.outcome is Outcome.RIGHT) == (bool(numbers) and int(numbers[-1]) == a + b)
 
 
@@ -267,7 +268,7 @@ def test_a_share_that_no_spelling_explains_is_not_believed(written: Write):
     answers = ["5", "6"]
     read = read_lm_eval([written(a_row(resps=[answers], filtered_resps=[answers], exact_match=1.0))])
     assert [row.outcome for row in read.attempts if row.probe == "sampling"] == [Outcome.RIGHT, Outcome.WRONG]
-    assert {row.grader for row in read.attempts} == {"1"}
+    assert {row.grader for row in read.attempts} == {GRADER_VERSION}
     assert "judges one answer a question" in read.warnings[1]
 
 

@@ -33,6 +33,8 @@ class Question:
         candidates: The answers that a question names itself, in order ("Which is smaller, 3 or 8?").
             They give the chance floor and show an answer that follows a position, not the question.
         subject: A name for questions of one sort; intervals and splits respect it.
+        template: Name of what questions were made from: a template, a passage; intervals draw such questions
+            together.
     """
 
     id: str
@@ -43,6 +45,7 @@ class Question:
     labels: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     subject: str = ""
+    template: str = ""
 
     @property
     def hash(self) -> str:

@@ -36,7 +36,7 @@ TASKS: Mapping[str, Family] = MappingProxyType(
 """Every built-in task: name, and how its questions are made and asked."""
 
 
-def load_task(spec: str | Path, *, n: int | None = None, seed: int = 0) -> Task:
+def load_task(spec: str | Path, *, n: int | None = None, seed: int = 0, strict: bool = False) -> Task:
     """Loads a task.
 
     The first n questions of a seed are the same whatever n is. Seeds of different parity draw from different
@@ -48,12 +48,13 @@ def load_task(spec: str | Path, *, n: int | None = None, seed: int = 0) -> Task:
             .jsonl, .csv or .parquet file.
         n: Number of questions; the task's default, or every question of a file, unless given.
         seed: Which sample; a file that is read whole keeps its order.
+        strict: Whether one bad row of a file is an error; else it is left out, and the task's warnings say so.
 
     Raises:
         UnknownName: There is no such built-in task.
         BadInput: A knob or its value is unknown, n is below 1 or above the number of different questions, or
             the file does not exist.
-        BadQuestions: The file has rows that cannot be used.
+        BadQuestions: The file has rows that cannot be used, and is read strictly or has too many of them.
     """
     if n is not None and n < 1:
         raise BadInput(f"A task needs at least one question, got n={n}.")
@@ -61,7 +62,7 @@ def load_task(spec: str | Path, *, n: int | None = None, seed: int = 0) -> Task:
     name, _, line = spec.partition(":")
     if name not in TASKS:
         if _is_file(spec):
-            return load_file(Path(spec), n=n, seed=seed)
+            return load_file(Path(spec), n=n, seed=seed, strict=strict)
         raise UnknownName("task", name, [*TASKS])
     family = TASKS[name]
     knobs = _parse_knobs(name, line, family)

@@ -113,7 +113,7 @@ def _from_value(fields: Fields, value: Any) -> Options:
     if labelled is not None and not isinstance(value, Numeral):
         return labelled
     got = f"{type_name(value)} that is none of these" if isinstance(value, str) else type_name(value)
-    lined = "; as one text, each option begins a line with its label, from A on" if len(lines) else ""
+    lined = "; as one text, each option begins a line with its label, from A on" if lines else ""
     raise RowError((name, "type of choices", f"expected a list such as {SHAPES}, got {got}{lined}"))
 
 
@@ -181,5 +181,3 @@ def _texts(name: str, items: Sequence[Any]) -> tuple[str, ...]:
         if any("\ud800" <= character <= "\udfff" for character in item):
             raise RowError((name, "unicode", "holds half of a surrogate pair, which is not valid Unicode"))
     return tuple(str(item) for item in items)
-
-

@@ -81,6 +81,7 @@ def localize(
     examples: Annotated[Path | None, typer.Option(help="question file with few-shot examples")] = None,
     template: Annotated[str | None, typer.Option(help="chat or plain")] = None,
     max_new_tokens: Annotated[int | None, typer.Option(help="longest answer in tokens")] = None,
+    strict: Annotated[bool, typer.Option(help="stop at a bad row of a question file")] = False,
     dtype: Dtype = "float32",
     device: Device = None,
     download: Download = False,
@@ -105,7 +106,10 @@ def localize(
         max_successes=max_successes or None,
         batch_size=batch_size or None,
     )
-    asked = _with_prompt(load_task(task, n=n, seed=seed), system, answer_prefix, template, examples)
+    chosen = load_task(task, n=n, seed=seed, strict=strict)
+    for warning in chosen.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    asked = _with_prompt(chosen, system, answer_prefix, template, examples)
     if max_new_tokens is not None:
         asked = replace(asked, decoding=replace(asked.decoding, max_new_tokens=max_new_tokens))
     print(f"Loading {model} ...", file=sys.stderr)
@@ -222,9 +226,12 @@ def check(file: Annotated[Path, typer.Argument(help="a .jsonl, .csv or .parquet 
         shown = [f"{key or '(none)'} {count}" for key, count in list(counts.items())[:8]]
         more = f", and {len(counts) - 8} more" if len(counts) > 8 else ""
         print(f"  {name}: {', '.join(shown) or '(none)'}{more}")
-    for heading, problems in (("errors", report.errors), ("warnings", report.warnings)):
+    told = (("errors", report.errors), ("warnings", report.warnings), ("notes", report.notes))
+    for heading, problems in told:
         if problems:
             print(f"{len(problems)} {heading}:\n{summary(problems)}")
+    if report.usable_in_part and not report.usable:
+        print(f"`interp localize` leaves its {report.n_bad_rows} bad rows out, unless --strict.")
     if not report.usable:
         print(f"{file} cannot be used.", file=sys.stderr)
         raise typer.Exit(2)

@@ -23,9 +23,9 @@ def load_questions(path: Path | str) -> tuple[Question, ...]:
     text), choices, labels, candidates, subject and template. Names that benchmarks use for them are known too
     (`ALIASES` in `interp.tasks.row_fields`). A gold may be a list of alternatives; in a CSV file a list is
     written as JSON. The gold of a choice is a label, an option's text, "B. text", or an index: the file must
-    show whether it counts from 0 or 1, or say so in gold_index_base. Choices are put below the question, one a
-    line. Values keep their spelling: "007", "1e5" and "NA" stay as they are. A row without an id gets one from
-    its text.
+    show whether it counts from 0 or 1, or say so in gold_index_base. Choices are put below the question, one
+    a line. Values keep their spelling: "007", "1e5" and "NA" stay as they are. A row without an id gets one
+    from its text.
 
     Raises:
         BadInput: The file does not exist, cannot be opened, or is of no known format.
@@ -87,9 +87,7 @@ def _left_out(report: QuestionReport) -> tuple[str, ...]:
     if not report.errors:
         return ()
     rows = "1 bad row is" if report.n_bad_rows == 1 else f"{report.n_bad_rows} bad rows are"
-    head = (
-        f"{rows} left out of {_count(report.n_rows, 'row')} of {report.file}; --strict refuses such a file."
-    )
+    head = f"{rows} left out of {_count(report.n_rows, 'row')} of {report.file} (--strict refuses it)."
     return head, *summary(report.errors).splitlines()
 
 

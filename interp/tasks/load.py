@@ -48,7 +48,7 @@ def load_task(spec: str | Path, *, n: int | None = None, seed: int = 0, strict: 
             .jsonl, .csv or .parquet file.
         n: Number of questions; the task's default, or every question of a file, unless given.
         seed: Which sample; a file that is read whole keeps its order.
-        strict: Whether one bad row of a file is an error; else it is left out, and the task's warnings say so.
+        strict: Whether one bad row of a file is an error; else it is left out, as the task's warnings say.
 
     Raises:
         UnknownName: There is no such built-in task.

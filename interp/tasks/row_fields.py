@@ -1,4 +1,4 @@
-"""Which field of a question each name in a file stands for: the fields themselves, and the names people use."""
+"""Which field of a question each name in a file stands for: the field itself, or a name that people use."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ class Fields:
 def understand(names: tuple[str, ...]) -> Names:
     """Says what each name of a row or a header stands for.
 
-    A field that is there is read and no alias of it; capitals do not matter where it is not there as it should
-    be written. Columns A, B, C, ... (or option_a, choice 1, ...) hold one option each, if no field choices and
-    no alias of it is there.
+    A field that is there is read and no alias of it; capitals do not matter where it is not there as it
+    should be written. Columns A, B, C, ... (or option_a, choice 1, ...) hold one option each, if no field
+    choices and no alias of it is there.
     """
     fields: dict[str, tuple[str, ...]] = {}
     for field in FIELDS:

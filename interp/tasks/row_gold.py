@@ -24,14 +24,17 @@ _AMOUNT = (
     r"[+\-\u2212]?(\d{1,3}([ ,\u00a0\u2009\u202f]\d{3})+|\d+)?(\.\d+)?([eE][+\-\u2212]?\d+|\s*/\s*\d+)?\s?%?"
 )
 _NUMERAL = re.compile(rf"[+\-\u2212]?[{re.escape(CURRENCY)}]?{_AMOUNT}")
-_SYMBOL = (
+_SYMBOL = (  # units that may touch their number
     r"(?:[mcdk]?m|[mµk]?g|[mcd]?[lL]|[kMGT]?B|[kM]?Hz|[kM]?W|[kM]?J|[kmMGh]?Pa|[mM]?V|ms|min|h|hrs?|mph|lbs?|oz|ft"
     r"|°\s?[CF]?|[A-Z]{3}|Ω|K|N|C|F)"
 )
-_UNIT = rf"(?:{_SYMBOL}|\s[a-z]+|\s{_SYMBOL})(?:[23²³]|\^[23])?(?:(?:\s|/|\s/\s|\sper\s|-)(?:[a-z]+|{_SYMBOL})(?:[23²³]|\^[23])?){{0,2}}"
-_WITH_UNIT = re.compile(
-    rf"(?:(?:[A-Z]{{3}}|Rs\.?)\s)?[+\-\u2212]?[{re.escape(CURRENCY)}]?\s?{_AMOUNT}(?:{_UNIT})?\.?"
+_POWER = r"(?:[23²³]|\^[23])?"
+_UNIT = (
+    rf"(?:{_SYMBOL}|\s[a-z]+|\s{_SYMBOL}){_POWER}"
+    rf"(?:(?:\s|/|\s/\s|\sper\s|-)(?:[a-z]+|{_SYMBOL}){_POWER}){{0,2}}"
 )
+_SIGNED = rf"[+\-\u2212]?[{re.escape(CURRENCY)}]?\s?{_AMOUNT}"
+_WITH_UNIT = re.compile(rf"(?:(?:[A-Z]{{3}}|Rs\.?)\s)?{_SIGNED}(?:{_UNIT})?\.?")
 _NO_UNIT = re.compile(r"\d\s*(?:st|nd|rd|th|am|pm|a\.m|p\.m)\b|\bo['’]clock\b", re.IGNORECASE)
 
 
@@ -121,9 +124,7 @@ def find_gold(gold: str, options: Options, habit: IndexHabit, base: int | None) 
         found = _by_labelled_text(gold, options)
     if len(found) > 1:
         could = " and ".join(f"{label} ({_text_of(label, options)!r})" for label in sorted(found))
-        raise ValueError(
-            f"{_short(gold)} may be {could}; write {_example(min(found), options)!r} or its like"
-        )
+        raise ValueError(f"{_short(gold)} may be {could}; write {_example(min(found), options)!r} is one way")
     if not found:
         shown = ", ".join(options.labels)
         raise ValueError(

@@ -88,7 +88,8 @@ class Finished:
     Attributes:
         draft: The row.
         question: What came of it.
-        ways: How its golds name their options; "unit" for a number with a unit, "hashes" for one behind `####`.
+        ways: How its golds name their options; "unit" for a number with a unit, "hashes" for a gold that
+            stood behind `####`.
     """
 
     draft: Draft

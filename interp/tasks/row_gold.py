@@ -24,15 +24,12 @@ _AMOUNT = (
     r"[+\-\u2212]?(\d{1,3}([ ,\u00a0\u2009\u202f]\d{3})+|\d+)?(\.\d+)?([eE][+\-\u2212]?\d+|\s*/\s*\d+)?\s?%?"
 )
 _NUMERAL = re.compile(rf"[+\-\u2212]?[{re.escape(CURRENCY)}]?{_AMOUNT}")
-_SYMBOL = (  # units that may touch their number
-    r"(?:[mcdk]?m|[mµk]?g|[mcd]?[lL]|[kMGT]?B|[kM]?Hz|[kM]?W|[kM]?J|[kmMGh]?Pa|[mM]?V|ms|min|h|hrs?|mph|lbs?|oz|ft"
-    r"|°\s?[CF]?|[A-Z]{3}|Ω|K|N|C|F)"
+_TOUCHING = (  # units that may touch their number
+    r"(?:[mcdk]?m|[mµk]?g|[mcd]?[lL]|[kMGT]B|[kM]?Hz|[kM]W|[kM]J|[kMh]?Pa|mV|ms|min|h|hrs?|mph|lbs?|oz|ft"
+    r"|°\s?[CF]?|Ω)"
 )
-_POWER = r"(?:[23²³]|\^[23])?"
-_UNIT = (
-    rf"(?:{_SYMBOL}|\s[a-z]+|\s{_SYMBOL}){_POWER}"
-    rf"(?:(?:\s|/|\s/\s|\sper\s|-)(?:[a-z]+|{_SYMBOL}){_POWER}){{0,2}}"
-)
+_APART = rf"(?:[a-z]+|{_TOUCHING}|[A-Z]{{3}}|[BWJVKNCF])"
+_UNIT = rf"(?:{_TOUCHING}|\s{_APART})(?:(?:\s|/|\s/\s|-){_APART}){{0,2}}"
 _SIGNED = rf"[+\-\u2212]?[{re.escape(CURRENCY)}]?\s?{_AMOUNT}"
 _WITH_UNIT = re.compile(rf"(?:(?:[A-Z]{{3}}|Rs\.?)\s)?{_SIGNED}(?:{_UNIT})?\.?")
 _NO_UNIT = re.compile(r"\d\s*(?:st|nd|rd|th|am|pm|a\.m|p\.m)\b|\bo['’]clock\b", re.IGNORECASE)
@@ -91,8 +88,8 @@ def find_index_habit(golds: Iterable[tuple[int, str, Options]]) -> IndexHabit:
 
 
 def is_index(gold: str, options: Options) -> bool:
-    """Whether a gold may be the place of an option: a whole number that is none of the labels."""
-    return _INDEX.fullmatch(gold.strip()) is not None and gold.strip() not in options.labels
+    """Whether a gold may be the place of an option: a whole number, where the labels are no numbers."""
+    return _INDEX.fullmatch(gold.strip()) is not None and not any(map(str.isdigit, options.labels))
 
 
 def find_gold(gold: str, options: Options, habit: IndexHabit, base: int | None) -> tuple[str, Way]:
@@ -124,7 +121,8 @@ def find_gold(gold: str, options: Options, habit: IndexHabit, base: int | None) 
         found = _by_labelled_text(gold, options)
     if len(found) > 1:
         could = " and ".join(f"{label} ({_text_of(label, options)!r})" for label in sorted(found))
-        raise ValueError(f"{_short(gold)} may be {could}; write {_example(min(found), options)!r} is one way")
+        example = f"{min(found)}. {_text_of(min(found), options)}"
+        raise ValueError(f"{_short(gold)} may be {could}; write for instance {example!r}")
     if not found:
         shown = ", ".join(options.labels)
         raise ValueError(
@@ -135,7 +133,7 @@ def find_gold(gold: str, options: Options, habit: IndexHabit, base: int | None) 
 
 def after_hashes(gold: str) -> str | None:
     """What a worked answer gives after `####` at its end, as GSM8K writes its golds; None if nothing."""
-    match = _HASHES.fullmatch(gold)
+    match = _HASHES.fullmatch(gold) if "####" in gold else None
     return match["gold"] if match else None
 
 
@@ -213,10 +211,6 @@ def _by_labelled_text(gold: str, options: Options) -> dict[str, Way]:
 
 def _text_of(label: str, options: Options) -> str:
     return options.texts[options.labels.index(label)]
-
-
-def _example(label: str, options: Options) -> str:
-    return f"{label}. {_text_of(label, options)}"
 
 
 def _short(value: str) -> str:

@@ -220,7 +220,7 @@ def _check_header(header: list[str]) -> str | None:
         return f"the header names the column {twice!r} twice"
     if len(header) == 1 and any(mark in header[0] for mark in (";", "\t")):
         mark = "tabs" if "\t" in header[0] else "semicolons"
-        return f"the header has one column, with {mark} in it; separate the columns with commas"
+        return f"the header has one column, with {mark} in it; separate them with commas"
     missing = understand(tuple(header)).missing
     if missing:
         return f"the header lacks {' and '.join(missing)}; it has {', '.join(header)}"

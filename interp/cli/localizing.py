@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from interp.cli.app import app
-from interp.cli.options import AllowPickle, Device, Download, Dtype, TrustRemoteCode, one_of, with_prompt
+from interp.cli.options import (
+    AllowPickle,
+    Device,
+    Download,
+    Dtype,
+    Strict,
+    TrustRemoteCode,
+    one_of,
+    with_prompt,
+)
 
 if TYPE_CHECKING:
     from interp.localized import LocalizeRun
@@ -36,6 +45,7 @@ def localize(
     examples: Annotated[Path | None, typer.Option(help="question file with few-shot examples")] = None,
     template: Annotated[str | None, typer.Option(help="chat or plain")] = None,
     max_new_tokens: Annotated[int | None, typer.Option(help="longest answer in tokens")] = None,
+    strict: Strict = False,
     dtype: Dtype = "float32",
     device: Device = None,
     download: Download = False,
@@ -61,7 +71,9 @@ def localize(
         max_successes=max_successes or None,
         batch_size=batch_size or None,
     )
-    found = load_task(task, n=n, seed=seed, download=download)
+    found = load_task(task, n=n, seed=seed, download=download, strict=strict)
+    for warning in found.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
     asked = with_prompt(found, system, answer_prefix, template, examples)
     if max_new_tokens is not None:
         asked = replace(asked, decoding=replace(asked.decoding, max_new_tokens=max_new_tokens))

@@ -35,9 +35,12 @@ def check(file: Annotated[Path, typer.Argument(help="a .jsonl, .csv or .parquet 
         shown = [f"{key or '(none)'} {count}" for key, count in list(counts.items())[:8]]
         more = f", and {len(counts) - 8} more" if len(counts) > 8 else ""
         print(f"  {name}: {', '.join(shown) or '(none)'}{more}")
-    for heading, problems in (("errors", report.errors), ("warnings", report.warnings)):
+    told = (("errors", report.errors), ("warnings", report.warnings), ("notes", report.notes))
+    for heading, problems in told:
         if problems:
             print(f"{len(problems)} {heading}:\n{summary(problems)}")
+    if report.usable_in_part and not report.usable:
+        print(f"Its {report.n_bad_rows} bad rows are left out of a run, unless --strict.")
     if not report.usable:
         print(f"{file} cannot be used.", file=sys.stderr)
         raise typer.Exit(2)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; a GPU if there is one")]
 Download = Annotated[bool, typer.Option(help="allow fetching the model, or a benchmark, from the hub")]
+Strict = Annotated[bool, typer.Option(help="stop at a bad row of a question file")]
 AllowPickle = Annotated[bool, typer.Option(help="accept pickled weights, which can run code")]
 TrustRemoteCode = Annotated[bool, typer.Option(help="run code that comes with the model")]
 

@@ -11,7 +11,8 @@ from interp.errors import BadInput
 from interp.question import Kind, Outcome, Question, Reason
 from interp.tasks.grading import canonical, grade
 from interp.tasks.read_text import normalize
-from interp.tasks.row_question import RowError, question_from_row
+from interp.tasks.row_fields import RowError
+from interp.tasks.row_question import question_from_row
 
 _SUBJECTS = ("subject", "category", "topic")
 

@@ -25,7 +25,7 @@ def whole_batch(n_layers: int) -> int:
 
 def askable(model: Model, task: Task) -> tuple[Task, list[str]]:
     """The task as this model can be asked, and what must be said about it."""
-    warnings: list[str] = []
+    warnings = [*task.warnings]
     if task.prompt.template is Template.CHAT and not model.has_chat_template:
         task = replace(task, prompt=replace(task.prompt, template=Template.PLAIN))
         warnings.append("The tokenizer has no chat template, so questions are asked as plain text.")

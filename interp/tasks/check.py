@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from interp.question import Kind, Question
+from interp.tasks.file_notes import describe_file
 from interp.tasks.grading import canonical
-from interp.tasks.row_question import FIELDS, RowError, question_from_row
+from interp.tasks.row_fields import RowError
+from interp.tasks.row_question import Draft, Finished, draft_row, find_habits, finish
 from interp.tasks.rows import Problem, Row, read_rows
 
 _SHOWN = 10
+_In = TypeVar("_In", Row, Draft)
+_Out = TypeVar("_Out")
+_Answer: TypeAlias = tuple[Kind, frozenset[str | None]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class QuestionReport:
         file: The file's path.
         n_rows: Rows found, unusable ones included.
         questions: The usable questions, in file order; a row that repeats an earlier one is left out.
-        problems: Errors and warnings, in file order.
+        problems: Errors, warnings and notes, in file order.
     """
 
     file: str
@@ -35,7 +40,7 @@ class QuestionReport:
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """The problems that make the file unusable."""
+        """The problems that make rows, or the file, unusable."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     @property
@@ -44,9 +49,25 @@ class QuestionReport:
         return tuple(problem for problem in self.problems if problem.severity == "warning")
 
     @property
+    def notes(self) -> tuple[Problem, ...]:
+        """How names and golds were understood where the file leaves it to the reader."""
+        return tuple(problem for problem in self.problems if problem.severity == "note")
+
+    @property
     def usable(self) -> bool:
-        """Whether the file can be loaded: at least one question and no error."""
+        """Whether the file can be loaded as it is: at least one question and no error."""
         return bool(self.questions) and not self.errors
+
+    @property
+    def n_bad_rows(self) -> int:
+        """Rows with an error."""
+        return len({problem.line for problem in self.errors if not problem.is_of_file})
+
+    @property
+    def usable_in_part(self) -> bool:
+        """Whether it can be loaded without its bad rows: at most half of all, and no error of the file."""
+        is_whole = not any(problem.is_of_file for problem in self.errors)
+        return bool(self.questions) and is_whole and 2 * self.n_bad_rows <= self.n_rows
 
     @property
     def kinds(self) -> Mapping[str, int]:
@@ -72,6 +93,8 @@ class QuestionReport:
             "n_rows": self.n_rows,
             "n_questions": len(self.questions),
             "usable": self.usable,
+            "usable_in_part": self.usable_in_part,
+            "n_bad_rows": self.n_bad_rows,
         }
         return head | counts | {"problems": problems}
 
@@ -84,31 +107,13 @@ def check_questions(path: Path | str) -> QuestionReport:
     """
     path = Path(path)
     rows, problems = read_rows(path)
-    n_rows = len(rows) + sum(p.line is not None and p.rule in ("json", "object", "fields") for p in problems)
-    questions: list[Question] = []
-    places: dict[str, int] = {}
-    texts: dict[str, tuple[int, Question]] = {}
-    for row in rows:
-        try:
-            question = question_from_row(row.values)
-        except RowError as error:
-            problems += [Problem("error", str(path), row.line, *what) for what in error.problems]
-            continue
-        repeated = _repeated(path, row.line, question, texts)
-        if repeated is not None:
-            problems.append(repeated)
-            continue
-        question = question if question.id else _named(question)
-        if question.id in places:
-            message = f"{question.id!r} already stands on line {places[question.id]}; ids must be unique"
-            problems.append(Problem("error", str(path), row.line, "id", "duplicate id", message))
-            continue
-        places[question.id] = row.line
-        texts[question.text] = row.line, question
-        questions.append(question)
-    problems += _unknown_fields(path, rows)
-    problems += _mixed_kinds(path, rows, questions)
-    order = sorted(problems, key=lambda problem: problem.line or 0)
+    n_rows = len(rows) + sum(not problem.is_of_file for problem in problems)
+    drafts, wrong = _each(str(path), rows, draft_row)
+    habits = find_habits(drafts)
+    finished, unclear = _each(str(path), drafts, lambda draft: finish(draft, habits))
+    questions, repeated = _different(str(path), finished)
+    found = [*problems, *wrong, *unclear, *repeated, *describe_file(str(path), rows, finished, habits)]
+    order = sorted(found, key=lambda problem: problem.line or 0)
     return QuestionReport(str(path), n_rows, tuple(questions), tuple(order))
 
 
@@ -128,54 +133,73 @@ def summary(problems: Iterable[Problem]) -> str:
     return "\n".join(shown + more)
 
 
-def _repeated(
-    path: Path, line: int, question: Question, texts: Mapping[str, tuple[int, Question]]
-) -> Problem | None:
-    """What to say of a question whose text has stood before."""
-    first, other = texts.get(question.text, (0, None))
-    if other is None:
+def _each(file: str, items: Iterable[_In], step: Callable[[_In], _Out]) -> tuple[list[_Out], list[Problem]]:
+    """What a step makes of each item, and what is wrong with those of which it makes nothing."""
+    made: list[_Out] = []
+    problems: list[Problem] = []
+    for item in items:
+        try:
+            made.append(step(item))
+        except RowError as error:
+            problems += [Problem("error", file, item.line, *what) for what in error.problems]
+    return made, problems
+
+
+def _different(file: str, finished: Sequence[Finished]) -> tuple[list[Question], list[Problem]]:
+    """The questions that stand once, with ids; and what is wrong with those that stand again.
+
+    A question that stands again with the same gold is left out; with another one nobody knows which is right,
+    and both are refused.
+    """
+    groups: dict[str, dict[_Answer, Finished]] = {}
+    for done in finished:
+        groups.setdefault(done.question.text, {}).setdefault(_answer(done.question), done)
+    questions: list[Question] = []
+    problems: list[Problem] = []
+    places: dict[str, int] = {}
+    for done in finished:
+        problem = _repeated(file, done, groups[done.question.text])
+        question = done.question if done.question.id else _named(done.question)
+        if problem is None and question.id in places:
+            message = f"{question.id!r} already stands on line {places[question.id]}; ids must be unique"
+            problem = Problem("error", file, done.line, "id", "duplicate id", message)
+        if problem is None:
+            places[question.id] = done.line
+            questions.append(question)
+        else:
+            problems.append(problem)
+    return questions, problems
+
+
+def _repeated(file: str, done: Finished, same: Mapping[_Answer, Finished]) -> Problem | None:
+    """What to say of a question whose text stands elsewhere too; None of the first, if all agree.
+
+    Args:
+        file: The file's path.
+        done: The question.
+        same: The first question with this text for each different answer.
+    """
+    first = next(iter(same.values()))
+    if len(same) > 1:
+        other = next(other for answer, other in same.items() if answer != _answer(done.question))
+        golds = f"{done.question.gold[0]!r}, there {other.question.gold[0]!r}"
+        message = f"is the question of line {other.line} with another gold ({golds})"
+        return Problem("error", file, done.line, "question", "contradiction", message)
+    if done is first:
         return None
-    if other.kind == question.kind and _accepted(other) == _accepted(question):
-        message = f"is the question of line {first} again; it is left out"
-        return Problem("warning", str(path), line, "question", "repeated question", message)
-    message = (
-        f"is the question of line {first} with another gold ({question.gold[0]!r}, there {other.gold[0]!r})"
-    )
-    return Problem("error", str(path), line, "question", "contradiction", message)
+    message = f"is the question of line {first.line} again; it is left out"
+    return Problem("warning", file, done.line, "question", "repeated question", message)
 
 
-def _accepted(question: Question) -> set[str | None]:
-    """Its golds in the spelling of verdicts: 1 and 1.0 are one answer."""
-    return {canonical(question, gold) for gold in question.gold}
+def _answer(question: Question) -> _Answer:
+    """Its kind, and its golds in the spelling of verdicts: 1 and 1.0 are one answer."""
+    return question.kind, frozenset(canonical(question, gold) for gold in question.gold)
 
 
 def _named(question: Question) -> Question:
     """The question with an id from its text, the same wherever the row stands."""
     digest = hashlib.sha256(question.text.encode()).hexdigest()[:10]
     return replace(question, id=f"q-{digest}")
-
-
-def _unknown_fields(path: Path, rows: Iterable[Row]) -> list[Problem]:
-    first: dict[str, int] = {}
-    for row in rows:
-        for name in row.values:
-            if name not in FIELDS:
-                first.setdefault(name, row.line)
-    message = f"is not a field of a question and is not read; known: {', '.join(FIELDS)}"
-    return [
-        Problem("warning", str(path), line, name, "unknown field", message) for name, line in first.items()
-    ]
-
-
-def _mixed_kinds(path: Path, rows: Iterable[Row], questions: Iterable[Question]) -> list[Problem]:
-    """Warns when kinds were inferred and both numbers and texts came out."""
-    kinds = Counter(question.kind for question in questions)
-    inferred = any(row.values.get("kind") is None for row in rows)
-    if not (inferred and kinds[Kind.NUMBER] and kinds[Kind.TEXT]):
-        return []
-    counts = f"{kinds[Kind.NUMBER]} golds are read as numbers and {kinds[Kind.TEXT]} as text"
-    message = f"{counts}; add a kind to each row if that is not meant"
-    return [Problem("warning", str(path), None, "kind", "mixed kinds", message)]
 
 
 def _counts(values: Iterable[str]) -> Mapping[str, int]:

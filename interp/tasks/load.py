@@ -73,7 +73,14 @@ _ANY: Mapping[str, Callable[[str], bool]] = {
 """What stands for any value of its kind in the table of a benchmark's knobs."""
 
 
-def load_task(spec: str | Path, *, n: int | None = None, seed: int = 0, download: bool = False) -> Task:
+def load_task(
+    spec: str | Path,
+    *,
+    n: int | None = None,
+    seed: int = 0,
+    download: bool = False,
+    strict: bool = False,
+) -> Task:
     """Loads a task.
 
     The first n questions of a seed are the same whatever n is. Seeds of different parity draw from different
@@ -87,12 +94,14 @@ def load_task(spec: str | Path, *, n: int | None = None, seed: int = 0, download
         n: Number of questions; the task's default, or every question of a benchmark or a file, unless given.
         seed: Which sample; a benchmark or file that is read whole keeps its order.
         download: Whether a benchmark's files may be fetched from the hub.
+        strict: Whether one bad row of a question file is an error; else it is left out, as the task's
+            warnings say.
 
     Raises:
         UnknownName: There is no such built-in task or benchmark, or no such subject of it.
         BadInput: A knob or its value is unknown, n is below 1 or above the number of different questions, or
             a file does not exist.
-        BadQuestions: A file has rows that cannot be used.
+        BadQuestions: A file has rows that cannot be used, and is read strictly or has too many of them.
     """
     if n is not None and n < 1:
         raise BadInput(f"A task needs at least one question, got n={n}.")
@@ -105,7 +114,7 @@ def load_task(spec: str | Path, *, n: int | None = None, seed: int = 0, download
         return benchmark.load(title, knobs, n=n, seed=seed, download=download)
     if name not in TASKS:
         if _is_file(spec):
-            return load_file(Path(spec), n=n, seed=seed)
+            return load_file(Path(spec), n=n, seed=seed, strict=strict)
         raise UnknownName("task", name, [*TASKS, *BENCHMARKS])
     family = TASKS[name]
     knobs = _parse_knobs(name, line, family.knobs)

@@ -1,86 +1,245 @@
-"""Turns one row of a question file into a `Question`, or says what is wrong with its fields."""
+"""Turns one row of a question file into a `Question`, or says what is wrong with its fields.
+
+In two steps, since a row alone cannot always be understood: `draft_row` reads the fields, `finish` decides
+what the gold means once the whole file has been seen.
+"""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from string import ascii_uppercase
 from typing import Any
 
 from interp.question import Kind, Question
 from interp.tasks.grading import check_gold
-from interp.tasks.rows import Numeral, type_name
-
-FIELDS = ("id", "question", "text", "kind", "gold", "choices", "labels", "candidates", "subject")
-"""Fields that are read: "question" gets its choices below it, "text" is whole as the model sees it."""
-
-_NUMERAL = re.compile(
-    r"[+\-\u2212]?[$£€]?[+\-\u2212]?(\d{1,3}([ ,\u00a0\u2009\u202f]\d{3})+|\d+)?(\.\d+)?"
-    r"([eE][+\-\u2212]?\d+|\s*/\s*\d+)?\s?%?"
+from interp.tasks.row_fields import Fields, RowError, name_fields
+from interp.tasks.row_gold import (
+    IndexHabit,
+    Way,
+    after_hashes,
+    find_gold,
+    find_index_habit,
+    is_number,
+    is_quantity,
 )
+from interp.tasks.row_options import Options, read_options
+from interp.tasks.row_reader import Reader
+from interp.tasks.rows import Row
+
+_SHORTEST = 40
 
 
-class RowError(Exception):
-    """The fields of a row that cannot be used; caught where the file is checked.
+@dataclass(frozen=True)
+class Draft:
+    """The fields of a row, read but not yet understood.
 
     Attributes:
-        problems: Triples of field, kind of problem, and message.
+        line: Where the row begins.
+        fields: Its fields, and what the file calls them.
+        text: The question; whole if `is_whole`, else without its options.
+        is_whole: Whether the text shows the options itself.
+        kind: The kind that the row gives; None if it gives none.
+        gold: Its golds, as they stand.
+        hashed: Whether a gold was taken from behind the `####` of a worked answer.
+        options: Its options.
+        base: What it says its first option is counted as.
     """
 
-    def __init__(self, problems: Sequence[tuple[str, str, str]]) -> None:
-        """Keeps the problems."""
-        super().__init__(problems)
-        self.problems = tuple(problems)
+    line: int
+    fields: Fields
+    text: str
+    is_whole: bool
+    kind: Kind | None
+    gold: tuple[str, ...]
+    hashed: bool
+    options: Options
+    base: int | None
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    candidates: tuple[str, ...] = ()
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether it is a choice question."""
+        return self.kind is Kind.CHOICE or (self.kind is None and bool(self.options))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its kind is to be inferred from its gold."""
+        return self.kind is None and not self.options
 
 
-def question_from_row(values: Mapping[str, Any]) -> Question:
-    """The question of a row; its id is empty if the row has none.
+@dataclass(frozen=True)
+class Habits:
+    """What all rows of a file together say about how golds are written.
 
-    Without a kind, a row with choices is a choice, one whose every gold is written as a number is a number,
-    and any other is text. The candidates of a choice are its labels unless the row says otherwise.
+    Attributes:
+        index: How whole numbers name options.
+        quantities: Whether every gold of the rows without kind and options is a number, with or without unit.
+    """
+
+    index: IndexHabit
+    quantities: bool
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A question, and how its row was understood.
+
+    Attributes:
+        draft: The row.
+        question: What came of it.
+        ways: How its golds name their options; "unit" for a number with a unit, "hashes" for a gold that
+            stood behind `####`.
+    """
+
+    draft: Draft
+    question: Question
+    ways: frozenset[Way | str]
+
+    @property
+    def line(self) -> int:
+        """Where the row begins."""
+        return self.draft.line
+
+
+def draft_row(row: Row) -> Draft:
+    """Reads the fields of a row.
 
     Raises:
         RowError: Fields are missing, of the wrong type, or contradict each other.
     """
-    reader = _Reader(values)
-    field = "text" if values.get("question") is None and values.get("text") is not None else "question"
-    if "text" in values and field == "question" and values["text"] is not None:
+    fields = name_fields(row.values)
+    reader = Reader(fields)
+    whole = fields.values.get("question") is None and fields.values.get("text") is not None
+    if not whole and fields.values.get("text") is not None:
         reader.refuse("text", "question and text", "expected either question or text, not both")
-    text = reader.text(field, required=True)
-    gold = reader.texts("gold", required=True)
-    choices = reader.texts("choices")
-    labels = reader.texts("labels") or (tuple(ascii_uppercase[: len(choices)]) if choices else ())
-    candidates = reader.texts("candidates")
-    identity, subject = reader.text("id"), reader.text("subject")
-    kind = reader.kind(gold, choices)
+    text = reader.text("text" if whole else "question", required=True)
+    gold = reader.texts("gold", required=True, may_be_list=row.has_cells)
+    hashed = [after_hashes(answer) for answer in gold]
+    try:
+        options = read_options(fields)
+    except RowError as error:
+        options = Options()
+        reader.problems += error.problems
+    draft = Draft(
+        row.line,
+        fields,
+        text,
+        whole,
+        reader.kind(),
+        tuple(short or answer for short, answer in zip(hashed, gold, strict=True)),
+        any(hashed),
+        options,
+        reader.base(),
+        {name: reader.text(name) for name in ("id", "subject", "template")},
+        reader.texts("candidates", may_be_list=True),
+    )
+    if not reader.problems:
+        _check_options(draft, reader)
     if reader.problems:
-        raise RowError(reader.problems)
-    reader.check_choices(kind, choices, labels)
-    if kind is Kind.CHOICE and not reader.problems:
-        reader.check_labels(gold, choices, labels)
-    if reader.problems:
-        raise RowError(reader.problems)
-    if choices and field == "question":
-        candidates = candidates or labels
-        text += "".join(f"\n{label}. {choice}" for label, choice in zip(labels, choices, strict=True))
-    question = Question(identity, text, kind, gold, choices, labels, candidates, subject)
-    return _with_readable_gold(question)
+        raise RowError(*reader.problems)
+    return draft
 
 
-def _with_readable_gold(question: Question) -> Question:
-    """The question, once each of its golds has been read by the grader.
+def question_from_row(values: Mapping[str, Any]) -> Question:
+    """The question of a row that stands alone; its id is empty if the row has none.
 
     Raises:
-        RowError: A gold cannot be read under the question's kind.
+        RowError: Fields are missing, of the wrong type, or contradict each other; or the gold could mean two
+            things, which other rows might have told.
     """
-    for gold in question.gold:
-        why = _unreadable(question.kind, gold, question.choices, question.labels)
+    draft = draft_row(Row(1, values))
+    return finish(draft, find_habits([draft])).question
+
+
+def find_habits(drafts: Sequence[Draft]) -> Habits:
+    """What the rows of a file together say about how golds are written."""
+    chosen = (
+        (draft.line, gold.strip(), draft.options)
+        for draft in drafts
+        if draft.is_choice and draft.base is None
+        for gold in draft.gold
+    )
+    quantities = all(is_quantity(gold) for draft in drafts if draft.is_open for gold in draft.gold)
+    return Habits(find_index_habit(chosen), quantities)
+
+
+def finish(draft: Draft, habits: Habits) -> Finished:
+    """The question of a row; its id is empty if the row has none.
+
+    Without a kind, a row with choices is a choice, one whose every gold is written as a number is a number,
+    and any other is text. A number with a unit is a number where all golds of the file are; elsewhere it is
+    refused, since it may be a name. The candidates of a choice are its labels unless the row says otherwise.
+
+    Raises:
+        RowError: The gold cannot be read under the question's kind, or could mean two things.
+    """
+    kind, ways = _kind(draft, habits)
+    gold, labels, texts = draft.gold, draft.options.labels, draft.options.texts
+    if kind is Kind.CHOICE:
+        found = [_label(draft, answer, habits) for answer in gold]
+        gold = tuple(dict.fromkeys(label for label, _ in found))
+        ways = frozenset(way for _, way in found)
+    text, candidates = draft.text, draft.candidates
+    if texts and not draft.is_whole:
+        candidates = candidates or labels
+        text += "".join(f"\n{label}. {choice}" for label, choice in zip(labels, texts, strict=True))
+    names = draft.names
+    question = Question(
+        names["id"], text, kind, gold, texts, labels, candidates, names["subject"], names["template"]
+    )
+    for answer in gold:
+        why = _unreadable(kind, answer, texts, labels)
         if why is not None:
-            message = f"{_short(gold)} cannot be read as {question.kind}: {why}"
-            raise RowError([("gold", "unreadable gold", message)])
-    return question
+            raise _gold_error(draft, "unreadable gold", f"{_short(answer)} cannot be read as {kind}: {why}")
+    return Finished(draft, question, ways | {"hashes"} if draft.hashed else ways)
+
+
+def _check_options(draft: Draft, reader: Reader) -> None:
+    """Refuses options without labels to match, and options where none belong."""
+    n_texts, labels = len(draft.options.texts), draft.options.labels
+    if not draft.is_choice:
+        if draft.options or draft.fields.values.get("labels") is not None:
+            kind = draft.kind or "text or number"
+            reader.refuse("choices", "choices", f"belong to a question of kind choice, this one is {kind}")
+    elif n_texts < 2:
+        reader.refuse("choices", "choices", f"expected at least two options, got {n_texts}")
+    elif len(labels) != n_texts:
+        reader.refuse("labels", "labels", f"expected {n_texts}, one an option, got {len(labels)}")
+    elif len({label.casefold() for label in labels}) < n_texts:
+        reader.refuse("labels", "labels", f"expected different labels, got {', '.join(labels)}")
+
+
+def _kind(draft: Draft, habits: Habits) -> tuple[Kind, frozenset[Way | str]]:
+    """The kind of a row; for a number, "unit" if a unit stands beside it."""
+    nothing: frozenset[Way | str] = frozenset()
+    if draft.kind is not None:
+        return draft.kind, nothing
+    if draft.options:
+        return Kind.CHOICE, nothing
+    plain = [is_number(gold) for gold in draft.gold]
+    readable = not any(_unreadable(Kind.NUMBER, gold) for gold in draft.gold)
+    if readable and all(plain):
+        return Kind.NUMBER, nothing
+    if readable and all(map(is_quantity, draft.gold)):
+        if habits.quantities:
+            return Kind.NUMBER, frozenset({"unit"})
+        gold = next(gold for gold, is_plain in zip(draft.gold, plain, strict=True) if not is_plain)
+        message = f"{_short(gold)} may be a number with a unit or a text; add the field kind, number or text"
+        raise _gold_error(draft, "number or text", message)
+    return Kind.TEXT, nothing
+
+
+def _label(draft: Draft, gold: str, habits: Habits) -> tuple[str, Way]:
+    try:
+        return find_gold(gold, draft.options, habits.index, draft.base)
+    except ValueError as error:
+        raise _gold_error(draft, "gold names no one option", str(error)) from None
+
+
+def _gold_error(draft: Draft, rule: str, message: str) -> RowError:
+    return RowError((draft.fields.name("gold"), rule, message))
 
 
 @lru_cache(4096)
@@ -91,106 +250,5 @@ def _unreadable(
     return check_gold(Question("", "", kind, (gold,), choices, labels))
 
 
-class _Reader:
-    """Takes typed fields out of a row and collects what is wrong with them."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.values = values
-        self.problems: list[tuple[str, str, str]] = []
-
-    def refuse(self, field: str, rule: str, message: str) -> None:
-        self.problems.append((field, rule, message))
-
-    def text(self, field: str, *, required: bool = False) -> str:
-        """A text field; "" if it is absent or was refused."""
-        value = self.values.get(field)
-        if value is None:
-            if required:
-                found = "is null or empty" if field in self.values else "is missing"
-                self.refuse(field, f"missing {field}", f"{found}; expected text")
-            return ""
-        if not isinstance(value, str) or (field == "question" and isinstance(value, Numeral)):
-            self.refuse(field, f"type of {field}", f"expected text, got {type_name(value)}")
-            return ""
-        return self._clean(field, value)
-
-    def texts(self, field: str, *, required: bool = False) -> tuple[str, ...]:
-        """A list of texts or numbers; one alone counts as a list for the gold."""
-        value = self._listed(field)
-        if value is None or value == []:
-            if required:
-                found = "is missing" if field not in self.values else "is null or empty"
-                self.refuse(field, f"missing {field}", f"{found}; expected an answer")
-            return ()
-        single = field == "gold" and isinstance(value, str)
-        if not isinstance(value, list) and not single:
-            expected = "text, a number or a list of these" if field == "gold" else 'a list such as ["3", "8"]'
-            self.refuse(field, f"type of {field}", f"expected {expected}, got {type_name(value)}")
-            return ()
-        items: list[str] = []
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, str):
-                items.append(self._clean(field, item))
-            else:
-                self.refuse(
-                    field, f"type of {field}", f"expected text or a number, got {type_name(item)} in the list"
-                )
-        return tuple(items)
-
-    def kind(self, gold: Sequence[str], choices: Sequence[str]) -> Kind:
-        """The kind that the row gives, or the one that fits it."""
-        given = self.text("kind")
-        if given in [*Kind]:
-            return Kind(given)
-        if given:
-            self.refuse("kind", "unknown kind", f"expected {', '.join(Kind)}, got {_short(given)}")
-        if choices:
-            return Kind.CHOICE
-        numbers = all(_NUMERAL.fullmatch(g.strip()) and re.search(r"\d", g) for g in gold)
-        if gold and numbers and not any(_unreadable(Kind.NUMBER, g) for g in gold):
-            return Kind.NUMBER
-        return Kind.TEXT
-
-    def check_choices(self, kind: Kind, choices: Sequence[str], labels: Sequence[str]) -> None:
-        """Refuses choices without labels to match, and choices where none belong."""
-        if kind is not Kind.CHOICE:
-            if choices or self.values.get("labels") is not None:
-                self.refuse("choices", "choices", f"belong to a question of kind choice, this one is {kind}")
-        elif len(choices) < 2:
-            self.refuse("choices", "choices", f"expected at least two options, got {len(choices)}")
-        elif len(labels) != len(choices):
-            self.refuse("labels", "labels", f"expected {len(choices)}, one an option, got {len(labels)}")
-        elif len(set(labels)) < len(labels):
-            self.refuse("labels", "labels", f"expected different labels, got {', '.join(labels)}")
-
-    def check_labels(self, gold: Sequence[str], choices: Sequence[str], labels: Sequence[str]) -> None:
-        """Refuses a gold that is no label; says which label an option's text has."""
-        for answer in gold:
-            if answer not in labels:
-                hint = f" (that is the text of {labels[choices.index(answer)]})" if answer in choices else ""
-                expected = f"expected one of the labels {', '.join(labels)}"
-                self.refuse("gold", "gold is no label", f"{expected}, got {_short(answer)}{hint}")
-
-    def _listed(self, field: str) -> Any:
-        """The field; text that is a JSON list, as in a CSV file, is read as one."""
-        value = self.values.get(field)
-        if not isinstance(value, str) or not value.strip().startswith("["):
-            return value
-        try:
-            parsed = json.loads(value, parse_int=Numeral, parse_float=Numeral)
-        except (ValueError, RecursionError):
-            return value
-        return parsed if isinstance(parsed, list) else value
-
-    def _clean(self, field: str, value: str) -> str:
-        if not value.strip():
-            self.refuse(field, f"missing {field}", "is empty; expected text")
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            self.refuse(field, "unicode", "holds half of a surrogate pair, which is not valid Unicode")
-        return str(value)
-
-
 def _short(value: str) -> str:
-    return repr(value if len(value) <= 40 else f"{value[:37]}...")
+    return repr(value if len(value) <= _SHORTEST else f"{value[: _SHORTEST - 3]}...")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from interp.errors import BadInput
+from interp.tasks.row_fields import understand
 
 FORMATS = (".jsonl", ".csv", ".parquet")
 """Suffixes of the question files that can be read."""
@@ -23,7 +24,8 @@ class Problem:
     """What is wrong with a question file, and where.
 
     Attributes:
-        severity: An error makes the file unusable, a warning does not.
+        severity: An error makes its row unusable, or the whole file if it is of the file; a warning does not,
+            and a note says how something was understood.
         file: The file's path.
         line: Physical line, counted from 1 (of a Parquet file the row); None for the whole file.
         field: The field, or "file" or "row".
@@ -31,12 +33,17 @@ class Problem:
         message: What was found and what was expected.
     """
 
-    severity: Literal["error", "warning"]
+    severity: Literal["error", "warning", "note"]
     file: str
     line: int | None
     field: str
     rule: str
     message: str
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether it concerns the file as a whole, not one of its rows."""
+        return self.field == "file"
 
     def __str__(self) -> str:
         row = "row " if self.file.lower().endswith(".parquet") else ""
@@ -57,10 +64,12 @@ class Row:
     Attributes:
         line: Physical line on which it begins (of a Parquet file its number), counted from 1.
         values: Its fields: text, `Numeral`, bool, None, lists of these, or anything else that JSON knows.
+        has_cells: Whether its values are cells of text, in which a list is written as JSON.
     """
 
     line: int
     values: Mapping[str, Any]
+    has_cells: bool = False
 
 
 def read_rows(path: Path) -> tuple[list[Row], list[Problem]]:
@@ -115,7 +124,13 @@ def _jsonl(path: Path, text: str) -> Iterator[Row | Problem]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line, parse_int=Numeral, parse_float=Numeral, parse_constant=_no_constant)
+            value = json.loads(
+                line,
+                parse_int=Numeral,
+                parse_float=Numeral,
+                parse_constant=_no_constant,
+                object_pairs_hook=_no_key_twice,
+            )
         except (ValueError, RecursionError) as error:
             why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
             yield _problem(
@@ -135,39 +150,78 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key in found if sum(key == other for other, _ in pairs) > 1)
+        raise ValueError(f"the key {twice!r} stands twice")
+    return found
+
+
 def _csv(path: Path, text: str) -> Iterator[Row | Problem]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    """Rows of a CSV file, the header taken off; ends where a quoting error leaves the next row uncertain."""
     header: list[str] | None = None
-    begin = 1
+    for line, cells in _csv_records(text):
+        if isinstance(cells, _BadRecord):
+            place = "file" if cells.hides_the_rest or header is None else "row"
+            yield _problem(path, line, place, "csv", f"is not valid CSV ({cells})")
+            if place == "file":
+                return
+        elif not any(cell.strip() for cell in cells):
+            continue
+        elif header is None:
+            header = [cell.strip() for cell in cells]
+            wrong = _check_header(header)
+            if wrong:
+                yield _problem(path, line, "file", "header", wrong)
+                return
+        elif len(cells) != len(header):
+            expected = f"expected {len(header)} fields ({', '.join(header)}), got {len(cells)}"
+            yield _problem(path, line, "row", "fields", f"{expected}; quote a field that holds a comma")
+        else:
+            values = {k: v if v.strip() else None for k, v in zip(header, cells, strict=True)}
+            yield Row(line, values, has_cells=True)
+
+
+class _BadRecord(str):
+    """Why a CSV record cannot be read."""
+
+    hides_the_rest = False
+    """Whether it cannot be told where the next record begins."""
+
+
+def _csv_records(text: str) -> Iterator[tuple[int, list[str] | _BadRecord]]:
+    """The records of a CSV text, each with the physical line on which it begins.
+
+    After a quoting error the next line is a new record only if all quotes of the broken one are in pairs.
+    """
+    lines = io.StringIO(text, newline="").readlines()
+    reader = csv.reader(iter(lines), strict=True)
+    limit = csv.field_size_limit(max(len(text), csv.field_size_limit()))
+    begin = 0
     try:
-        for cells in reader:
-            line, begin = begin, reader.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                continue
-            if header is None:
-                header = [cell.strip() for cell in cells]
-                wrong = _check_header(header)
-                if wrong:
-                    yield _problem(path, line, "row", "header", wrong)
-                    return
-            elif len(cells) != len(header):
-                expected = f"expected {len(header)} fields ({', '.join(header)}), got {len(cells)}"
-                yield _problem(path, line, "row", "fields", f"{expected}; quote a field that holds a comma")
-            else:
-                yield Row(line, {k: v if v.strip() else None for k, v in zip(header, cells, strict=True)})
-    except csv.Error as error:
-        yield _problem(path, begin, "row", "csv", f"is not valid CSV ({error})")
+        while begin < len(lines):
+            try:
+                cells: list[str] | _BadRecord = next(reader)
+            except csv.Error as error:
+                quotes = sum(line.count('"') for line in lines[begin : reader.line_num])
+                never = quotes % 2 and reader.line_num == len(lines)
+                cells = _BadRecord("a quote opens here and is never closed" if never else str(error))
+                cells.hides_the_rest = bool(quotes % 2)
+            yield begin + 1, cells
+            begin = reader.line_num
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _check_header(header: list[str]) -> str | None:
-    twice = next((name for name in header if header.count(name) > 1), None)
+    twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
         return f"the header names the column {twice!r} twice"
     if len(header) == 1 and any(mark in header[0] for mark in (";", "\t")):
-        return "the header has one column; separate the columns with commas"
-    missing = [
-        name for name, other in (("question", "text"), ("gold", "gold")) if not {name, other} & {*header}
-    ]
+        mark = "tabs" if "\t" in header[0] else "semicolons"
+        return f"the header has one column, with {mark} in it; separate them with commas"
+    missing = understand(tuple(header)).missing
     if missing:
         return f"the header lacks {' and '.join(missing)}; it has {', '.join(header)}"
     return None
@@ -193,6 +247,8 @@ def _as_written(value: Any) -> Any:
         return None
     if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
         return Numeral(value)
+    if isinstance(value, dict):
+        return {name: _as_written(item) for name, item in value.items()}
     return [_as_written(item) for item in value] if isinstance(value, list) else value
 
 

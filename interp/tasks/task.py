@@ -38,6 +38,7 @@ class Task:
         description: One line for a reader.
         binary: Whether every answer is one of two fixed options. A block that turns each "No" into "Yes"
             then repairs half of all failures, and two tries reach every answer.
+        warnings: What a reader of its results must know: the rows that were left out of a file, and why.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Task:
     decoding: Decoding = ONE_LINE
     description: str = ""
     binary: bool = False
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses a task without questions or with an id that stands twice.

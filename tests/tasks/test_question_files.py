@@ -182,8 +182,8 @@ def test_parquet(tmp_path: Path) -> None:
         ),
         (
             "q.jsonl",
-            rows({"question": "a", "gold": "y", "choices": ["x", "y"]}),
-            ["got 'y' (that is the text of B)"],
+            rows({"question": "a", "gold": "z", "choices": ["x", "y"]}),
+            ["gold: expected one of the labels A, B, an option's text or \"B. text\", got 'z'"],
         ),
         (
             "q.jsonl",
@@ -225,8 +225,12 @@ def test_parquet(tmp_path: Path) -> None:
             ),
             ["q.jsonl:2: question: is the question of line 1 with another gold"],
         ),
-        ("q.csv", "question;gold\na;b\n", ["q.csv:1: row:", "separate the columns with commas"]),
-        ("q.csv", "question,answer\na,b\n", ["q.csv:1: row: the header lacks gold; it has question, answer"]),
+        (
+            "q.csv",
+            "question;gold\na;b\n",
+            ["q.csv:1: file:", "with semicolons in it; separate them with commas"],
+        ),
+        ("q.csv", "question,reply\na,b\n", ["q.csv:1: file: the header lacks gold; it has question, reply"]),
         ("q.csv", "question,gold,gold\na,b,c\n", ["the header names the column 'gold' twice"]),
         (
             "q.csv",
@@ -239,7 +243,10 @@ def test_parquet(tmp_path: Path) -> None:
             ["q.csv:2: row: expected 2 fields", "quote a field that holds a comma"],
         ),
         ("q.csv", 'question,gold\r\n"a\r\nb",x\r\nc,\r\n', ["q.csv:4: gold: is null or empty"]),
-        ("q.csv", 'question,gold\na,"b\n', ["q.csv:2: row: is not valid CSV"]),
+        ("q.csv", 'question,gold\na,"b\n', ["q.csv:2: file: is not valid CSV (a quote opens here"]),
+        ("q.csv", "question\tgold\na\tb\n", ["q.csv:1: file:", "with tabs in it"]),
+        ("q.csv", 'question,gold\na,b\n"c"x,d\n', ["q.csv:3: row: is not valid CSV"]),
+        ("q.jsonl", '{"question": "a", "gold": 1, "gold": 2}', ["1: row:", "the key 'gold' stands twice"]),
         (
             "q.jsonl",
             b'{"question": "a", "gold": "x"}\n{"question": "\xe9"}',

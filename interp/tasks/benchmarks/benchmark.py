@@ -14,7 +14,7 @@ from interp.tasks.benchmarks.row import BenchmarkRow
 from interp.tasks.benchmarks.table import Dataset, read_columns
 from interp.tasks.check import summary
 from interp.tasks.family import Knobs
-from interp.tasks.row_question import RowError
+from interp.tasks.row_fields import RowError
 from interp.tasks.rows import Problem
 from interp.tasks.sample import seeded_sample
 from interp.tasks.task import Task, is_binary

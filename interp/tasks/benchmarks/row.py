@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 
 from interp.question import Kind, Question
 from interp.tasks.grading import check_gold
-from interp.tasks.row_question import RowError
+from interp.tasks.row_fields import RowError
 from interp.tasks.rows import Numeral, type_name
 
 
@@ -86,7 +86,7 @@ class BenchmarkRow:
             RowError: Always.
         """
         name = f"{self._above}{column}"
-        raise RowError([(name, f"{rule} of {name}", message)])
+        raise RowError((name, f"{rule} of {name}", message))
 
     def _value(self, column: str) -> Any:
         value = self._values.get(column)

@@ -76,7 +76,7 @@ def _options(labels: tuple[str, ...], choices: tuple[str, ...]) -> dict[str, lis
 
 def canonical_choice(question: Question, answer: str) -> str | None:
     """The label that an answer names by itself or by its option's full text; None if not exactly one."""
-    label = find_label(labels_of(question), answer.strip())
+    label = find_label(labels_of(question), answer) or find_label(labels_of(question), answer.strip())
     options = find_option(question, answer)
     return label or (options[0] if len(options) == 1 else None)
 

@@ -157,13 +157,14 @@ def _given_labels(fields: Fields) -> tuple[str, ...]:
     if not isinstance(value, list):
         expected = 'expected a list such as ["A", "B"]'
         raise RowError((name, "type of labels", f"{expected}, got {type_name(value)}"))
-    return _texts(name, cast("list[Any]", value))
+    return tuple(label.strip() for label in _texts(name, cast("list[Any]", value)))
 
 
 def _named(name: str, labels: tuple[str, ...], texts: tuple[str, ...]) -> Options:
     if len(labels) != len(texts):
         message = f"expected as many labels as texts, got {len(labels)} and {len(texts)}"
         raise RowError((name, "labels", message))
+    labels = tuple(label.strip() for label in labels)
     odd = [label for label in labels if not _LABEL.fullmatch(label)]
     if odd:
         message = f"expected a letter or a number as each option's label, got {odd[0][:40]!r}"

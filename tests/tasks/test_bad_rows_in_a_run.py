@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-import interp.jobs
+import interp.jobs.localizing
 import interp.models.load
 from interp import cli
+from interp.errors import BadFailureSet
 from interp.jobs.localizing import localize
 from interp.models.tiny import tiny
 from interp.tasks.task import Task
@@ -47,10 +48,10 @@ def test_bad_rows_are_warned_of_and_strict_refuses_them(
 
     def stop(_model: object, task: Task, **_: object) -> None:
         asked.append(task)
-        raise interp.jobs.BadFailureSet("enough")
+        raise BadFailureSet("enough")
 
     monkeypatch.setattr(interp.models.load, "load", lambda *_: None)
-    monkeypatch.setattr(interp.jobs, "localize", stop)
+    monkeypatch.setattr(interp.jobs.localizing, "localize", stop)
     arguments = ("localize", "m", "--task", file, "--out", tmp_path / "run")
     code, _, err = call(*arguments)
     assert code == 2
@@ -69,7 +70,7 @@ def test_bad_rows_are_warned_of_and_strict_refuses_them(
 
 def test_bad_rows_stand_in_the_plan_of_the_run(file: Path, tmp_path: Path) -> None:
     task = interp.load_task(str(file))
-    with pytest.raises(interp.jobs.BadFailureSet):  # a model of random weights answers nothing right
+    with pytest.raises(BadFailureSet):  # a model of random weights answers nothing right
         localize(tiny("llama"), task, out=tmp_path / "run")
     plan = json.loads((tmp_path / "run" / "plan.json").read_text())
     assert plan["warnings"][:2] == list(task.warnings)
@@ -80,7 +81,7 @@ def test_check_says_what_is_left_out_and_how_names_are_read(call: Call, file: Pa
     code, out, err = call("check", file)
     assert (code, err) == (2, f"{file} cannot be used.\n")
     assert "1 errors:\n" in out
-    assert "leaves its 1 bad rows out, unless --strict" in out
+    assert "1 bad rows are left out of a run, unless --strict" in out
     other = tmp_path / "other.jsonl"
     other.write_text('{"problem": "1 + 1?", "answer": 2}\n')
     code, out, err = call("check", other)

@@ -41,7 +41,17 @@ OPTIONS = st.one_of(VALUES, st.just(["x", "y"]), st.just({"1": "x", "2": "y"}))
 LIKELY = st.fixed_dictionaries(
     {"question": st.text(min_size=1, max_size=8), "gold": CELLS}, optional={"choices": OPTIONS, "kind": CELLS}
 )
-ROWS = st.lists(st.one_of(st.dictionaries(NAMES, VALUES, max_size=6), LIKELY, LIKELY), max_size=8)
+CHOICE = st.fixed_dictionaries(
+    {
+        "question": st.text(min_size=2, max_size=8),
+        "gold": st.sampled_from(["A", "b", "(B)", "B. y", "x", "Y", "0", 1, "2", "3", ["A", "y"], "2. y"]),
+        "choices": st.sampled_from(
+            [["x", "y"], {"1": "x", "2": "y"}, "A. x\nB. y\nC. z", {"text": ["x", "1"], "label": ["A", "B"]}]
+        ),
+    },
+    optional={"gold_index_base": st.sampled_from([0, "1", 2]), "text": CELLS},
+)
+ROWS = st.lists(st.one_of(st.dictionaries(NAMES, VALUES, max_size=6), LIKELY, CHOICE, CHOICE), max_size=8)
 COLUMNS = st.lists(st.sampled_from(OTHER_NAMES), max_size=6, unique=True)
 
 

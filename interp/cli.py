@@ -231,7 +231,7 @@ def check(file: Annotated[Path, typer.Argument(help="a .jsonl, .csv or .parquet 
         if problems:
             print(f"{len(problems)} {heading}:\n{summary(problems)}")
     if report.usable_in_part and not report.usable:
-        print(f"`interp localize` leaves its {report.n_bad_rows} bad rows out, unless --strict.")
+        print(f"`interp localize` leaves bad rows out ({report.n_bad_rows}), unless --strict.")
     if not report.usable:
         print(f"{file} cannot be used.", file=sys.stderr)
         raise typer.Exit(2)

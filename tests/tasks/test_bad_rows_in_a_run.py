@@ -80,7 +80,7 @@ def test_check_says_what_is_left_out_and_how_names_are_read(call: Call, file: Pa
     code, out, err = call("check", file)
     assert (code, err) == (2, f"{file} cannot be used.\n")
     assert "1 errors:\n" in out
-    assert "leaves its 1 bad rows out, unless --strict" in out
+    assert "leaves bad rows out (1), unless --strict" in out
     other = tmp_path / "other.jsonl"
     other.write_text('{"problem": "1 + 1?", "answer": 2}\n')
     code, out, err = call("check", other)

@@ -1,6 +1,6 @@
 """Measures what grading costs, on the cases of the tests and on long repetitive text, and prints the table.
 
-python analyses/speed/grading.py            # about half a minute
+python analyses/speed/grading.py            # a few seconds
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> None:
     for kind in Kind:
         costs = [milliseconds(*case) for case in cases if case[0].kind is kind]
         print(f"| {kind} | {len(costs)} | {statistics.median(costs):.3f} ms | {max(costs):.3f} ms |")
-    print("\n| repeated text | 20 kB | 200 kB | ratio |\n| --- | --- | --- | --- |")
+    print("\n| repeated text, read as a number | 20 kB | 200 kB | ratio |\n| --- | --- | --- | --- |")
     question = Question("q", "", Kind.NUMBER, ("12",))
     for unit in UNITS:
         short, long = (milliseconds(question, unit * (n // len(unit)), "stop") for n in (20_000, 200_000))

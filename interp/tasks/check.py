@@ -12,9 +12,10 @@ from typing import Any, TypeAlias, TypeVar
 from interp.question import Kind, Question
 from interp.tasks.file_notes import describe_file
 from interp.tasks.grading import canonical
+from interp.tasks.row import Problem, Row
 from interp.tasks.row_fields import RowError
 from interp.tasks.row_question import Draft, Finished, draft_row, find_habits, finish
-from interp.tasks.rows import Problem, Row, read_rows
+from interp.tasks.rows import read_rows
 
 _SHOWN = 10
 _In = TypeVar("_In", Row, Draft)

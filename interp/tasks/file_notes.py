@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from interp.question import Kind
+from interp.tasks.row import Problem, Row
 from interp.tasks.row_fields import FIELDS, understand
 from interp.tasks.row_question import Finished, Habits
-from interp.tasks.rows import Problem, Row
 
 
 def describe_file(

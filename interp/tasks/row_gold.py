@@ -40,17 +40,18 @@ class IndexHabit:
     """How the golds of a file that are whole numbers are to be understood, from all of its rows.
 
     Attributes:
-        base: What the first option is counted as, 0 or 1; None if the rows do not tell.
         zero: Line of a gold 0 that is no option's text; None if there is none.
         top: Line of a gold equal to its number of options that is no option's text.
-        as_index: Line of a gold that can only be an index.
-        as_text: Line of a gold that can only be an option's text.
+        n_index: How many golds can only be an index.
+        n_text: How many can only be an option's text.
+        n_either: How many can be both.
     """
 
     zero: int | None = None
     top: int | None = None
-    as_index: int | None = None
-    as_text: int | None = None
+    n_index: int = 0
+    n_text: int = 0
+    n_either: int = 0
 
     @property
     def base(self) -> int | None:
@@ -58,6 +59,16 @@ class IndexHabit:
         if (self.zero is None) == (self.top is None):
             return None
         return 0 if self.top is None else 1
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a gold that can be both is an option's text."""
+        return self.n_text > 0 and self.n_index == 0
+
+    @property
+    def is_index(self) -> bool:
+        """Whether a gold that can be both is an index: were it a text, most golds would name no option."""
+        return self.n_text == 0 and self.n_index > self.n_either
 
     def describe(self) -> str:
         """What the file shows of its base, in words."""
@@ -72,19 +83,19 @@ class IndexHabit:
 
 def find_index_habit(golds: Iterable[tuple[int, str, Options]]) -> IndexHabit:
     """How whole numbers are used as golds, from lines, golds and options of all choice rows of a file."""
+    counts = {"n_index": 0, "n_text": 0, "n_either": 0}
     seen: dict[str, int] = {}
     for line, gold, options in golds:
         if not is_index(gold, options):
             continue
         place, n = int(gold), len(options.texts)
-        if gold not in options.texts:
-            if place <= n:
-                seen.setdefault("as_index", line)
+        if gold in options.texts:
+            counts["n_either" if place <= n else "n_text"] += 1
+        elif place <= n:
+            counts["n_index"] += 1
             if place in (0, n):
                 seen.setdefault("zero" if place == 0 else "top", line)
-        elif place > n:
-            seen.setdefault("as_text", line)
-    return IndexHabit(**seen)
+    return IndexHabit(**seen, **counts)
 
 
 def is_index(gold: str, options: Options) -> bool:
@@ -167,10 +178,9 @@ def _index_or_text(gold: str, options: Options, habit: IndexHabit) -> tuple[str,
     if not texts and int(gold) > len(options.texts):
         shown = ", ".join(options.labels)
         raise ValueError(f"expected one of the labels {shown}, or an option's text or index, got {gold}")
-    only_texts = habit.as_text is not None and habit.as_index is None
-    if len(texts) == 1 and (int(gold) > len(options.texts) or only_texts):
+    if len(texts) == 1 and (int(gold) > len(options.texts) or habit.is_text):
         return texts[0], "text"
-    if not texts or (habit.as_index is not None and habit.as_text is None):
+    if not texts or habit.is_index:
         if habit.base is None:
             raise ValueError(
                 f"{gold} may count the options from 0 or from 1 ({habit.describe()}); "

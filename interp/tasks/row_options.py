@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, cast
 
+from interp.tasks.row import Numeral, type_name
 from interp.tasks.row_fields import Fields, RowError
-from interp.tasks.rows import Numeral, type_name
 
 SHAPES = '["3", "8"], {"text": [...], "label": [...]}, {"A": "3", "B": "8"} or "A. 3\\nB. 8"'
 """How options may be written, for messages."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from interp.question import Kind, Question
 from interp.tasks.grading import check_gold
+from interp.tasks.row import Row
 from interp.tasks.row_fields import Fields, RowError, name_fields
 from interp.tasks.row_gold import (
     IndexHabit,
@@ -25,7 +26,6 @@ from interp.tasks.row_gold import (
 )
 from interp.tasks.row_options import Options, read_options
 from interp.tasks.row_reader import Reader
-from interp.tasks.rows import Row
 
 _SHORTEST = 40
 

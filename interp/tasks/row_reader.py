@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from interp.question import Kind
+from interp.tasks.row import Numeral, type_name
 from interp.tasks.row_fields import Fields
-from interp.tasks.rows import Numeral, type_name
 
 
 class Reader:

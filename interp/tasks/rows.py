@@ -6,70 +6,17 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from interp.errors import BadInput
+from interp.tasks.row import Numeral, Problem, Row, type_name
 from interp.tasks.row_fields import understand
 
 FORMATS = (".jsonl", ".csv", ".parquet")
 """Suffixes of the question files that can be read."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is wrong with a question file, and where.
-
-    Attributes:
-        severity: An error makes its row unusable, or the whole file if it is of the file; a warning does not,
-            and a note says how something was understood.
-        file: The file's path.
-        line: Physical line, counted from 1 (of a Parquet file the row); None for the whole file.
-        field: The field, or "file" or "row".
-        rule: Short name of the kind of problem; problems are counted by it.
-        message: What was found and what was expected.
-    """
-
-    severity: Literal["error", "warning", "note"]
-    file: str
-    line: int | None
-    field: str
-    rule: str
-    message: str
-
-    @property
-    def is_of_file(self) -> bool:
-        """Whether it concerns the file as a whole, not one of its rows."""
-        return self.field == "file"
-
-    def __str__(self) -> str:
-        row = "row " if self.file.lower().endswith(".parquet") else ""
-        place = self.file if self.line is None else f"{self.file}:{row}{self.line}"
-        return f"{place}: {self.field}: {self.message}"
-
-
-class Numeral(str):
-    """A number of a JSON or Parquet file in its own spelling: 1e5 stays "1e5"."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of a file.
-
-    Attributes:
-        line: Physical line on which it begins (of a Parquet file its number), counted from 1.
-        values: Its fields: text, `Numeral`, bool, None, lists of these, or anything else that JSON knows.
-        has_cells: Whether its values are cells of text, in which a list is written as JSON.
-    """
-
-    line: int
-    values: Mapping[str, Any]
-    has_cells: bool = False
 
 
 def read_rows(path: Path) -> tuple[list[Row], list[Problem]]:
@@ -250,16 +197,3 @@ def _as_written(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _as_written(item) for name, item in value.items()}
     return [_as_written(item) for item in value] if isinstance(value, list) else value
-
-
-def type_name(value: object) -> str:
-    """The type of a value in words that fit all three formats."""
-    names: dict[type, str] = {
-        type(None): "null",
-        Numeral: "a number",
-        str: "text",
-        bool: "true or false",
-        list: "a list",
-        dict: "an object",
-    }
-    return names.get(type(value), type(value).__name__)

@@ -172,3 +172,9 @@ def test_quadratic_time_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(seconds.__globals__, "grade", slow)
     assert not grows_with_its_length(QUESTIONS[0], "", "ab", "")
+
+
+def test_a_label_with_space_around_it_is_its_own_gold() -> None:
+    question = Question("q", "", Kind.CHOICE, ("B ",), ("red", "green"), ("A ", "B "))
+    assert check_gold(question) is None
+    assert grade(question, "green").right

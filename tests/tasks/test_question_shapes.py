@@ -265,8 +265,9 @@ def test_numbers_among_options_are_texts_where_the_file_shows_it(jsonl: Write) -
     texts = {"question": "6 + 11?", "choices": ["15", "16", "17"], "gold": 17}
     unclear = {"question": "1 + 1?", "choices": ["1", "2", "3"], "gold": 2}
     assert [q.gold for q in load_questions(jsonl(texts, unclear))] == [("C",), ("B",)]
-    assert [q.gold for q in load_questions(jsonl(unclear, *indexed(0)))] == [("C",), ("A",)]
+    assert [q.gold for q in load_questions(jsonl(unclear, *indexed(0, 1)))] == [("C",), ("A",), ("B",)]
     assert "q.jsonl:3: gold: 2 may be the text or the index" in messages(jsonl(texts, *indexed(0), unclear))
+    assert "q.jsonl:1: gold: 2 may be the text or the index" in messages(jsonl(unclear, *indexed(0)))
 
 
 def test_several_golds(jsonl: Write) -> None:

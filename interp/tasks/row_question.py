@@ -7,7 +7,7 @@ what the gold means once the whole file has been seen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -44,6 +44,10 @@ class Draft:
         hashed: Whether a gold was taken from behind the `####` of a worked answer.
         options: Its options.
         base: What it says its first option is counted as.
+        candidates: The answers that it says the question names.
+        id: Its id; empty if it has none.
+        subject: Its subject.
+        template: What it says it was made from.
     """
 
     line: int
@@ -55,8 +59,10 @@ class Draft:
     hashed: bool
     options: Options
     base: int | None
-    names: dict[str, str] = field(default_factory=dict[str, str])
-    candidates: tuple[str, ...] = ()
+    candidates: tuple[str, ...]
+    id: str
+    subject: str
+    template: str
 
     @property
     def is_choice(self) -> bool:
@@ -132,8 +138,8 @@ def draft_row(row: Row) -> Draft:
         any(hashed),
         options,
         reader.base(),
-        {name: reader.text(name) for name in ("id", "subject", "template")},
         reader.texts("candidates", may_be_list=True),
+        *map(reader.text, ("id", "subject", "template")),
     )
     if not reader.problems:
         _check_options(draft, reader)
@@ -185,10 +191,7 @@ def finish(draft: Draft, habits: Habits) -> Finished:
     if texts and not draft.is_whole:
         candidates = candidates or labels
         text += "".join(f"\n{label}. {choice}" for label, choice in zip(labels, texts, strict=True))
-    names = draft.names
-    question = Question(
-        names["id"], text, kind, gold, texts, labels, candidates, names["subject"], names["template"]
-    )
+    question = Question(draft.id, text, kind, gold, texts, labels, candidates, draft.subject, draft.template)
     for answer in gold:
         why = _unreadable(kind, answer, texts, labels)
         if why is not None:

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_audit import PROBE, SWEEP, made
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
-from synthetic_audit import PROBE, SWEEP, made
 
 from interp.errors import BadInput, RunMismatch, UnknownName
 from interp.readings.changed_words import changed_headline, changed_sentences

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_audit import PROBE, SWEEP, Made, made, over_subsets, shuffled, voted
+from made_audit import PROBE, SWEEP, Made, made, over_subsets, shuffled, voted
 
 from interp.errors import BadInput
 from interp.means import difference_intervals, fraction_intervals

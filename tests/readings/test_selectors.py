@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_audit import PROBE, SWEEP, Made, made, shuffled, table_of
+from made_audit import PROBE, SWEEP, Made, made, shuffled, table_of
 
 from interp.pairs import mcnemar
 from interp.question import Outcome, seeded_order

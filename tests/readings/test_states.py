@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_audit import PROBE, SWEEP, Made, made, shuffled, table_of
+from made_audit import PROBE, SWEEP, Made, made, shuffled, table_of
 
 from interp.question import Outcome
 from interp.readings.decoys import decoy_targets

@@ -58,10 +58,7 @@ class AuditRun:
             RunError: There is no run at the path, or it is one of another kind.
             RunDamaged: A file of the run cannot be read back.
         """
-        run = Run.read(path)
-        if run.plan.get("verb") != VERB:
-            raise RunError(f"{path} holds a run of {run.plan.get('verb')!r}, not of {VERB!r}.")
-        return cls(run)
+        return cls(Run.read(path, verb=VERB))
 
     @property
     def path(self) -> Path:

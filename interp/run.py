@@ -101,17 +101,24 @@ class Run:
         return run
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Self:
+    def read(cls, path: str | os.PathLike[str], *, verb: str | None = None) -> Self:
         """Opens a run for reading only, even while another process writes to it.
 
+        Args:
+            path: The run directory.
+            verb: What the run must be one of; any unless given.
+
         Raises:
-            RunError: There is no run at the path.
+            RunError: There is no run at the path, or it is one of another verb.
             RunDamaged: A file of the run cannot be read back.
         """
         path = Path(path)
         if not (path / PLAN).is_file():
             raise RunError(f"{path} is no run: it has no {PLAN}. Name a directory that a run was written to.")
-        return cls(path)
+        run = cls(path)
+        if verb is not None and run.plan.get("verb") != verb:
+            raise RunError(f"{path} holds a run of {run.plan.get('verb')!r}, not of {verb!r}.")
+        return run
 
     @classmethod
     def reopen(cls, path: str | os.PathLike[str]) -> Self:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ from interp.question import Kind, Outcome, Question, Verdict
 from interp.run import Run
 from interp.tasks.task import Task
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUESTIONS = tuple(Question(f"q{i:02}", f"{i} + 1 = ?", Kind.NUMBER, (str(i + 1),)) for i in range(12))
 TASK = Task("sums", QUESTIONS, decoding=Decoding(max_new_tokens=40))
 PLAN = AuditPlan(("sampling:4", "silencing"), batch_size=10)
@@ -46,14 +48,6 @@ def answer(text: str, procedure: Procedure, seed: int) -> str:
 
 def scripted() -> Scripted:
     return Scripted(answer, n_layers=3)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from planted import planted
 
 import interp.jobs.localizing
@@ -26,33 +25,12 @@ from interp import cli
 from interp.errors import BadInput
 from interp.tasks.load import TASKS
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CASES = Path(__file__).parent / "cases" / "grading.jsonl"
 LOCALIZE = ("localize", "tiny:llama", "--task", "comparison", "--n", "40", "--failures", "not-right")
 
 Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """One thread is fastest for a tiny model."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Runs `interp` in this process; gives exit code, standard output and standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["interp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return run
 
 
 def program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:

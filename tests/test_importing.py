@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from interp import cli
 from interp.audited import AuditRun
 from interp.errors import BadInput, UnknownName
 from interp.jobs.comparing import compare
@@ -77,14 +76,8 @@ def test_what_cannot_be_imported_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_tells_what_it_found_and_what_an_option_is_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    call: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["interp", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        return (int(left.value.code or 0), *capsys.readouterr())
-
     out = tmp_path / "run"
     code, said, _ = call("import", "lm-eval", FIRST, "--filter", "strict-match", "--out", out)
     assert code == 0

@@ -48,6 +48,8 @@ from interp.question import Kind, Question
 from interp.run import Run
 from interp.tasks.task import Task
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 N_LAYERS = 4
 FIGURES = {"repair_against_retention", "block_ranking", "attribution_map", "lens_trace", "agreement"}
 FILES = {
@@ -65,15 +67,6 @@ FILES = {
     "figures/plotly.min.js",
     *(f"figures/{name}.html" for name in FIGURES),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Runs of two processes are compared, so both use as many threads; one is fastest for a tiny model."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from interp.cli.options import (
     Dtype,
     Strict,
     TrustRemoteCode,
+    asked_task,
     one_of,
-    with_prompt,
 )
 from interp.errors import BadInput
 
@@ -68,7 +68,6 @@ def audit(
     from interp.models.load import LoadOptions, load
     from interp.progress import watch
     from interp.readings.running import RunningReach
-    from interp.tasks.load import load_task
 
     kind, n_draws = _rule(rule)
     plan = AuditPlan(
@@ -80,10 +79,17 @@ def audit(
         clusters=one_of("--clusters", clusters, ("auto", "template", "subject", "none")),
         batch_size=batch_size or None,
     )
-    found = load_task(task, n=n, seed=seed, download=download, strict=strict)
-    for warning in found.warnings:
-        print(f"Warning: {warning}", file=sys.stderr)
-    asked = with_prompt(found, system, answer_prefix, template, examples)
+    asked = asked_task(
+        task,
+        n=n,
+        seed=seed,
+        download=download,
+        strict=strict,
+        system=system,
+        answer_prefix=answer_prefix,
+        template=template,
+        examples=examples,
+    )
     drawn = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "min_p": min_p}
     if max_new_tokens is not None:
         drawn["max_new_tokens"] = max_new_tokens

@@ -17,8 +17,8 @@ from interp.cli.options import (
     Dtype,
     Strict,
     TrustRemoteCode,
+    asked_task,
     one_of,
-    with_prompt,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ def localize(
     from interp.localizers.running import RunningRepair
     from interp.models.load import LoadOptions, load
     from interp.progress import watch
-    from interp.tasks.load import load_task
 
     plan = LocalizePlan(
         failures=failures,
@@ -71,10 +70,17 @@ def localize(
         max_successes=max_successes or None,
         batch_size=batch_size or None,
     )
-    found = load_task(task, n=n, seed=seed, download=download, strict=strict)
-    for warning in found.warnings:
-        print(f"Warning: {warning}", file=sys.stderr)
-    asked = with_prompt(found, system, answer_prefix, template, examples)
+    asked = asked_task(
+        task,
+        n=n,
+        seed=seed,
+        download=download,
+        strict=strict,
+        system=system,
+        answer_prefix=answer_prefix,
+        template=template,
+        examples=examples,
+    )
     if max_new_tokens is not None:
         asked = replace(asked, decoding=replace(asked.decoding, max_new_tokens=max_new_tokens))
     print(f"Loading {model} ...", file=sys.stderr)

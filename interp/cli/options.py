@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,17 @@ AllowPickle = Annotated[bool, typer.Option(help="accept pickled weights, which c
 TrustRemoteCode = Annotated[bool, typer.Option(help="run code that comes with the model")]
 
 
-def with_prompt(
+def asked_task(line: str, *, n: int | None, seed: int, download: bool, strict: bool, **prompt: Any) -> Task:
+    """The task that the command line names, with its prompt; tells what a reader of it must know."""
+    from interp.tasks.load import load_task
+
+    task = load_task(line, n=n, seed=seed, download=download, strict=strict)
+    for warning in task.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    return _with_prompt(task, **prompt)
+
+
+def _with_prompt(
     task: Task, system: str | None, answer_prefix: str | None, template: str | None, examples: Path | None
 ) -> Task:
     """The task with the parts of its prompt that the command line names."""

@@ -129,10 +129,10 @@ def audit(
         loop = _Loop(model, task, run, batch_size, watcher)
         loop.run(Deployed(procedure, plan.n_draws))
         for probe, note in _noted(run, asked, setting):
-            loop.run(probe)
-            loop.replay(probe, note)
+            rows = loop.run(probe)
+            loop.replay(probe, note, rows)
             if not note.exchangeable:
-                loop.rescore(probe, procedure)
+                loop.rescore(probe.name, procedure, rows)
         audited = AuditRun(run)
         write_readings(audited)
     return audited
@@ -179,9 +179,8 @@ class _Loop:
             watcher=self.watcher,
         )
 
-    def replay(self, probe: Probe, note: Probed) -> None:
+    def replay(self, probe: Probe, note: Probed, rows: Sequence[Attempt]) -> None:
         """Makes the hits of a probe again, in smaller batches and another order."""
-        rows = [row for row in self.log.attempts if row.probe == probe.name]
         asked = _asked(probe, self.task, rows)
         hits = [row for row in rows if row.outcome is Outcome.RIGHT and row.draw >= note.n_controls]
         hits.sort(key=lambda row: row.draw)
@@ -197,13 +196,12 @@ class _Loop:
         )
         self.run(replay, batch_size=self.batch_size // 3 + 1)
 
-    def rescore(self, probe: Probe, procedure: Procedure) -> None:
+    def rescore(self, name: str, procedure: Procedure, rows: Sequence[Attempt]) -> None:
         """Reads the answers of edited models with the deployed one, where the model can be run forward."""
         path = self.log.path / RESCORED
         known = pl.read_parquet(path) if path.exists() else None
-        rows = [row for row in self.log.attempts if row.probe == probe.name]
         if self.watcher is not None:
-            self.watcher.stage(f"rescoring {probe.name}", len(rows), 0)
+            self.watcher.stage(f"rescoring {name}", len(rows), 0)
         try:
             found = rescore(self.model, self.task.questions, procedure, rows, known=known)
         except Unsupported:
@@ -211,7 +209,7 @@ class _Loop:
         if known is None or found.height > known.height:
             self.log.write_parquet(RESCORED, found)
         if self.watcher is not None:
-            self.watcher.stage(f"rescoring {probe.name}", len(rows), len(rows))
+            self.watcher.stage(f"rescoring {name}", len(rows), len(rows))
 
 
 def _asked(probe: Probe, task: Task, rows: Sequence[Attempt]) -> dict[tuple[str, str, int], Procedure]:

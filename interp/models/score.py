@@ -48,16 +48,15 @@ def token_scores(
         X. Zhao and D. Song, "Scalable best-of-N selection for large language models via self-certainty",
         arXiv 2502.18581 (2025): KL(U || p) = -log V - mean log p.
     """
-    raw = logits.float()
-    total = raw.logsumexp(-1)
-    n_vocab = raw.shape[-1]
-    chosen = raw.gather(-1, torch.tensor(tokens, device=raw.device)[:, None])[:, 0] - total
-    top = raw.topk(min(N_TOP, n_vocab), dim=-1).values - total[:, None]
+    logprobs = logits.float().log_softmax(-1)
+    n_vocab = logprobs.shape[-1]
+    chosen = logprobs.gather(-1, torch.tensor(tokens, device=logprobs.device)[:, None])[:, 0]
+    top = logprobs.topk(min(N_TOP, n_vocab), dim=-1).values
     shares = top[:, :2].exp()
     margin = shares[:, 0] - shares[:, 1] if n_vocab > 1 else shares[:, 0]
-    certainty = total - raw.mean(-1) - torch.tensor(float(n_vocab)).log()
-    entropy = total - ((raw - total[:, None]).exp() * raw).sum(-1)
-    columns = (chosen, entropy.clamp(min=0.0), margin, -top.mean(-1), certainty.clamp(min=0.0))
+    certainty = -logprobs.mean(-1) - torch.tensor(float(n_vocab)).log()
+    entropy = torch.special.entr(logprobs.exp()).sum(-1)
+    columns = (chosen, entropy, margin, -top.mean(-1), certainty.clamp(min=0.0))
     return [tuple(row) for row in torch.stack(columns, dim=-1).double().tolist()]
 
 

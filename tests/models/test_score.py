@@ -34,7 +34,7 @@ def test_scores_are_what_their_names_say(seed, n_vocab, scale):
             -top[:N_TOP].mean(),
             -math.log(n_vocab) - logprobs.mean(),
         )
-        assert found == pytest.approx([float(value) for value in expected], rel=1e-4, abs=1e-4)
+        assert found == pytest.approx([float(value) for value in expected], rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", BACKENDS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,24 +11,12 @@ import pytest
 
 import interp.jobs.localizing
 import interp.models.load
-from interp import cli
 from interp.errors import BadFailureSet
 from interp.jobs.localizing import localize
 from interp.models.tiny import tiny
 from interp.tasks.task import Task
 
 Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["interp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        return int(left.value.code or 0), *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -209,6 +209,7 @@ def _row(task: Graded, slot: _Slot, completion: Completion) -> Attempt:
         n_prompt_tokens=len(completion.prompt.tokens),
         n_layer_tokens=completion.n_layer_tokens,
         scores=completion.scores,
+        route=procedure.route and str(procedure.route),
     )
 
 

@@ -9,23 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import ClassVar
 
 from interp.errors import BadWord
-from interp.site import Point, Site
-
-
-class Scope(StrEnum):
-    """At which positions an intervention acts.
-
-    The last prompt position, from which the first token is read, belongs to the prompt.
-    """
-
-    PROMPT = "prompt"
-    DECODE = "decode"
-    BOTH = "both"
-
+from interp.site import Point, Scope, Site
 
 EDITABLE = (Point.ATTN_OUT, Point.MLP_OUT)
 

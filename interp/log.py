@@ -156,7 +156,9 @@ def table_schema() -> dict[str, Any]:
 
     floats, counts = pl.List(pl.Float64), pl.List(pl.Int64)
     words = ("question", "question_hash", "probe", "procedure", "prompt_hash", "text", "finish")
-    types: dict[str, Any] = dict.fromkeys((*words, "outcome", "reason", "answer", "grader"), pl.String)
+    types: dict[str, Any] = dict.fromkeys(
+        (*words, "outcome", "reason", "answer", "grader", "route"), pl.String
+    )
     types |= dict.fromkeys(("draw", "seed", "n_prompt_tokens", "n_layer_tokens"), pl.Int64)
     types |= {"interventions": pl.List(pl.String), "tokens": counts, "span": counts}
     scores = {f.name: counts if f.name == "start" else floats for f in fields(TokenScores)}

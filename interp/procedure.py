@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from interp.errors import BadInput
 from interp.intervention import Intervention, parse_intervention
+from interp.route import Route
 
 
 class Template(StrEnum):
@@ -100,11 +101,19 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Procedure:
-    """Everything but the question and the model that decides an answer."""
+    """Everything but the question and the model that decides an answer.
+
+    Attributes:
+        prompt: What stands around the question.
+        decoding: How the answer is read off the model.
+        interventions: What is changed in every pass.
+        route: In which order the layers run; None runs each once, in order.
+    """
 
     prompt: Prompt = field(default_factory=Prompt)
     decoding: Decoding = field(default_factory=Decoding)
     interventions: tuple[Intervention, ...] = ()
+    route: Route | None = None
 
     @property
     def key(self) -> str:
@@ -116,9 +125,10 @@ class Procedure:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON value; fields at their default are left out, so that later fields keep old keys."""
-        return _plain(self) | (
-            {"interventions": sorted(map(str, self.interventions))} if self.interventions else {}
-        )
+        plain = _plain(replace(self, interventions=(), route=None))
+        if self.interventions:
+            plain["interventions"] = sorted(map(str, self.interventions))
+        return plain if self.route is None else {**plain, "route": str(self.route)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Procedure:
@@ -135,6 +145,7 @@ class Procedure:
             Prompt(**prompt),
             Decoding(**decoding),
             tuple(parse_intervention(line) for line in value.get("interventions", ())),
+            Route.parse(value["route"]) if "route" in value else None,
         )
 
 

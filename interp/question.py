@@ -160,6 +160,7 @@ class Attempt:
         n_prompt_tokens: Length of the prompt in tokens.
         n_layer_tokens: Layers times tokens, as this attempt would cost alone.
         scores: What the model thought of each token; None where it was not asked for.
+        route: The procedure's route, on one line; None where each layer runs once, in order.
     """
 
     question: str
@@ -181,6 +182,7 @@ class Attempt:
     n_prompt_tokens: int
     n_layer_tokens: int
     scores: TokenScores | None = None
+    route: str | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -188,10 +190,11 @@ class Attempt:
         return self.probe, self.question, self.draw
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON value with every field; `scores` only where there are some."""
+        """Plain JSON value with every field; `scores` and `route` only where there are some."""
         row = asdict(self)
-        if self.scores is None:
-            del row["scores"]
+        for name in ("scores", "route"):
+            if row[name] is None:
+                del row[name]
         return row
 
     @classmethod

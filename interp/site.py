@@ -23,6 +23,17 @@ class Point(StrEnum):
     RESID_POST = "resid_post"
 
 
+class Scope(StrEnum):
+    """At which positions an intervention or a route acts.
+
+    The last prompt position, from which the first token is read, belongs to the prompt.
+    """
+
+    PROMPT = "prompt"
+    DECODE = "decode"
+    BOTH = "both"
+
+
 POINT_ORDER = {point: order for order, point in enumerate(Point)}
 _SITE = re.compile(r"L(\d+)\.([a-z_]+)(?:\.expert(\d+))?")
 

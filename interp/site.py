@@ -1,4 +1,5 @@
-"""Where in a model: a layer and a point, `"L7.mlp_out"`, or one expert of its MLP, `"L7.mlp_out.expert3"`."""
+"""Where in a model: a layer and a point, `"L7.mlp_out"`; one expert of its MLP, `"L7.mlp_out.expert3"`; one visit
+of a layer that a route runs more than once, `"L7.mlp_out#1"`."""
 
 from __future__ import annotations
 
@@ -35,16 +36,24 @@ class Scope(StrEnum):
 
 
 POINT_ORDER = {point: order for order, point in enumerate(Point)}
-_SITE = re.compile(r"L(\d+)\.([a-z_]+)(?:\.expert(\d+))?")
+_SITE = re.compile(r"L(\d+)\.([a-z_]+)(?:\.expert(\d+))?(?:#(\d+))?")
 
 
 @dataclass(frozen=True)
 class Site:
-    """A point of one layer, written `L7.mlp_out`; or what one expert adds to it, `L7.mlp_out.expert3`."""
+    """A point of one layer, written `L7.mlp_out`; or what one expert adds to it, `L7.mlp_out.expert3`.
+
+    Attributes:
+        layer: The layer, counted from 0.
+        point: The point.
+        expert: One expert of the layer's MLP; None for all of it.
+        visit: One run of the layer, counted from 0, where a route runs it more than once; None for every run.
+    """
 
     layer: int
     point: Point
     expert: int | None = None
+    visit: int | None = None
 
     def __post_init__(self) -> None:
         """Refuses numbers that count nothing, and experts of anything but an MLP.
@@ -57,6 +66,8 @@ class Site:
             raise BadWord(f"A layer is a whole number, got {self.layer}.")
         if self.layer < 0:
             raise BadWord(f"A layer is counted from 0, got {self.layer}.")
+        if self.visit is not None and (self.visit != int(self.visit) or self.visit < 0):
+            raise BadWord(f"A visit is counted from 0 in whole numbers, got {self.visit}.")
         if self.expert is None:
             return
         if self.point is not Point.MLP_OUT:
@@ -65,11 +76,12 @@ class Site:
             raise BadWord(f"An expert is counted from 0 in whole numbers, got {self.expert}.")
 
     def __str__(self) -> str:
-        return f"L{self.layer}.{self.point}{'' if self.expert is None else f'.expert{self.expert}'}"
+        expert = "" if self.expert is None else f".expert{self.expert}"
+        return f"L{self.layer}.{self.point}{expert}{'' if self.visit is None else f'#{self.visit}'}"
 
     @classmethod
     def parse(cls, line: str) -> Site:
-        """Reads `"L7.mlp_out"` or `"L7.mlp_out.expert3"`.
+        """Reads `"L7.mlp_out"`, `"L7.mlp_out.expert3"` or `"L7.mlp_out#1"`.
 
         Raises:
             BadWord: The line has another form or names an unknown point.
@@ -80,9 +92,11 @@ class Site:
                 f"{line!r} is not a site. Write a layer and a point, for instance 'L7.mlp_out'; "
                 f"points: {', '.join(Point)}."
             )
-        return cls(int(match[1]), Point(match[2]), None if match[3] is None else int(match[3]))
+        expert, visit = (None if number is None else int(number) for number in (match[3], match[4]))
+        return cls(int(match[1]), Point(match[2]), expert, visit)
 
     @property
-    def order(self) -> tuple[int, int, int]:
+    def order(self) -> tuple[int, int, int, int]:
         """Sort key in forward order; an expert comes before the MLP that it is a part of."""
-        return self.layer, POINT_ORDER[self.point], 10**9 if self.expert is None else self.expert
+        expert = 10**9 if self.expert is None else self.expert
+        return self.layer, POINT_ORDER[self.point], expert, -1 if self.visit is None else self.visit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +14,8 @@ from interp.models.decode import Answer, Batch, Stepper, decode
 from interp.models.model import Completion, Forward, Rendered
 from interp.models.recording import Recording
 from interp.procedure import Prompt, Request
-from interp.site import Site
+from interp.route import Route, Slots
+from interp.site import Scope, Site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +45,7 @@ class Backend(Checkpoint):
         self,
         tokens: Sequence[int],
         *,
+        route: Route | None = None,
         interventions: Sequence[Intervention] = (),
         record: Sequence[Site] = (),
         record_on: str | None = None,
@@ -53,6 +56,7 @@ class Backend(Checkpoint):
 
         Args:
             tokens: Token ids.
+            route: In which order the layers run; None runs each once, in order.
             interventions: What to edit.
             record: Sites to record, after the edits.
             record_on: Device on which recorded tensors are kept; None leaves them where the model runs.
@@ -61,7 +65,8 @@ class Backend(Checkpoint):
 
         Raises:
             BadInput: There is no token, or one that the vocabulary lacks.
-            Unsupported: A site does not exist in this model.
+            BadWord: The route names a layer that the model lacks, or is too long.
+            Unsupported: A site does not exist in this model or on the route, or the backend runs no routes.
         """
         raise NotImplementedError
 
@@ -114,8 +119,6 @@ class Backend(Checkpoint):
             QuestionTooLong: A prompt with its longest answer exceeds the context.
             Unsupported: A procedure edits, or `record` names, a site that the model does not have.
         """
-        for site in record:
-            self.check_recorded(site)
         for start in range(0, len(requests), MAX_BATCH):
             chunk = requests[start : start + MAX_BATCH]
             recording = Recording(tuple(record), record_on)
@@ -135,33 +138,40 @@ class Backend(Checkpoint):
             if asked not in rendered:
                 rendered[asked] = self.render(*asked)
                 self._check_length(rendered[asked], request.text, request.procedure)
-            self.check_decoding(request.procedure.decoding)
-            for edit in request.procedure.interventions:
-                self.check_site(edit.site)
+            self.check_asked(request.procedure, recording.sites)
         prompts = [rendered[request.text, request.procedure.prompt] for request in requests]
-        answers = self.answers(
-            Batch(
-                prompts=[prompt.tokens for prompt in prompts],
-                rows=[request.procedure.interventions for request in requests],
-                decodings=[request.procedure.decoding for request in requests],
-                seeds=[request.seed for request in requests],
+        routes = [request.procedure.route for request in requests]
+        completions: dict[int, Completion] = {}
+        for rows in batches_of(routes, apart=not self.layout.forks):
+            batch = Batch(
+                prompts=[prompts[row].tokens for row in rows],
+                rows=[requests[row].procedure.interventions for row in rows],
+                decodings=[requests[row].procedure.decoding for row in rows],
+                seeds=[requests[row].seed for row in rows],
                 references=references,
                 recording=recording,
                 scored=scored,
+                routes=[routes[row] for row in rows],
             )
-        )
-        return [
-            Completion(
-                text=answer.text,
-                tokens=tuple(answer.tokens),
-                finish=answer.finish or "length",
-                prompt=prompt,
-                n_layer_tokens=self.n_layers * (len(prompt.tokens) + len(answer.tokens) - 1),
-                activations=answer.activations,
-                scores=answer.scored and answer.scored.finished(answer.tokens, self.decode),
-            )
-            for answer, prompt in zip(answers, prompts, strict=True)
-        ]
+            for row, answer in zip(rows, self.answers(batch), strict=True):
+                completions[row] = Completion(
+                    text=answer.text,
+                    tokens=tuple(answer.tokens),
+                    finish=answer.finish or "length",
+                    prompt=prompts[row],
+                    n_layer_tokens=self._cost(routes[row], len(prompts[row].tokens), len(answer.tokens) - 1),
+                    activations=answer.activations,
+                    scores=answer.scored and answer.scored.finished(answer.tokens, self.decode),
+                )
+        return [completions[row] for row in range(len(requests))]
+
+    def _cost(self, route: Route | None, n_prompt: int, n_new: int) -> int:
+        """Layers times tokens, as the answer would cost alone; a half counts as one half."""
+        cost = 0.0
+        for phase, n in ((Scope.PROMPT, n_prompt), (Scope.DECODE, n_new)):
+            routed = route is not None and route.scope in (phase, Scope.BOTH)
+            cost += n * (route.cost if route is not None and routed else self.n_layers)
+        return math.ceil(cost)
 
     @property
     def here(self) -> Backend:
@@ -194,3 +204,21 @@ class Backend(Checkpoint):
         from interp.models.nnsight import native_of
 
         return native_of(self)
+
+
+def batches_of(routes: Sequence[Route | None], *, apart: bool) -> list[list[int]]:
+    """Which rows are decoded together.
+
+    Rows without a route by themselves, so that their numbers do not depend on what else is asked; a route with
+    published slots alone, as published code runs it; all other routes together.
+
+    Args:
+        routes: The route of each row.
+        apart: Whether different routes cannot run in one batch.
+    """
+    groups: dict[object, list[int]] = {}
+    for row, route in enumerate(routes):
+        alone = route is not None and route.slots is Slots.PUBLISHED
+        key = row if alone else str(route) if apart or route is None else "routes"
+        groups.setdefault(key, []).append(row)
+    return list(groups.values())

@@ -16,7 +16,7 @@ from interp.models.layout import Layout, blocks_of, frozen_norm, n_experts_of
 from interp.models.model import Rendered
 from interp.models.render import render
 from interp.procedure import Decoding, Procedure, Prompt
-from interp.site import Point, Site
+from interp.site import Point, Scope, Site
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from interp.intervention import Intervention
+    from interp.route import Route
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,11 @@ class Checkpoint:
 
         Raises:
             QuestionTooLong: A prompt with its longest answer exceeds the context.
-            Unsupported: The procedure edits a layer that the model does not have.
+            BadWord: The route names a layer that the model lacks, or is too long.
+            Unsupported: The procedure edits a layer that the model does not have, or asks for what the backend
+                cannot do.
         """
-        self.check_decoding(procedure.decoding)
-        for edit in procedure.interventions:
-            self.check_site(edit.site)
+        self.check_asked(procedure)
         for text in texts:
             self._check_length(self.render(text, procedure.prompt), text, procedure)
 
@@ -145,19 +146,66 @@ class Checkpoint:
             )
 
     def check_pass(
-        self, tokens: Sequence[int], interventions: Sequence[Intervention], record: Sequence[Site]
+        self,
+        tokens: Sequence[int],
+        interventions: Sequence[Intervention],
+        record: Sequence[Site],
+        route: Route | None = None,
     ) -> None:
         """Refuses a forward pass that cannot be run.
 
         Raises:
             BadInput: There is no token, or one that the vocabulary lacks.
-            Unsupported: A site does not exist in this model.
+            BadWord: The route names a layer that the model lacks, or is too long.
+            Unsupported: A site does not exist in this model or on the route, or the backend runs no routes.
         """
+        self.check_asked(Procedure(interventions=tuple(interventions), route=route), record)
+        self._check_tokens(tokens)
+
+    def check_asked(self, procedure: Procedure, record: Sequence[Site] = ()) -> None:
+        """Refuses a procedure that cannot be carried out, whatever the question.
+
+        Raises:
+            BadWord: The route names a layer that the model lacks, or is too long.
+            Unsupported: A site does not exist in this model or on the route, or the backend cannot do it.
+        """
+        self.check_decoding(procedure.decoding)
+        if procedure.route is not None:
+            self.check_route(procedure.route)
         for site in record:
             self.check_recorded(site)
-        for edit in interventions:
+            self._check_visit(site, procedure.route, recorded=True)
+        for edit in procedure.interventions:
             self.check_site(edit.site)
-        self._check_tokens(tokens)
+            self._check_visit(edit.site, procedure.route)
+
+    def check_route(self, route: Route) -> None:
+        """Refuses a route that cannot be run: every one, unless the backend runs routes.
+
+        Raises:
+            BadWord: The route names a layer that the model lacks, or is too long.
+            Unsupported: The backend runs no routes.
+        """
+        raise Unsupported(
+            f"{self.name} runs each layer once, in order, so it cannot run the route {route}. Load the model "
+            "without a backend's name before it."
+        )
+
+    def _check_visit(self, site: Site, route: Route | None, *, recorded: bool = False) -> None:
+        """Refuses a visit that a route does not make; in a recording, also one that is not named."""
+        whole = route is None or route.scope is not Scope.BOTH
+        counts = [1] if whole else []
+        counts += [] if route is None else [route.layers.count(site.layer)]
+        most, least = max(counts), min(counts)
+        if site.visit is not None and site.visit >= (least if recorded else most):
+            raise Unsupported(
+                f"Layer {site.layer} runs {least if recorded else most} times, so there is no {site}; visits are "
+                "counted from 0."
+            )
+        if recorded and site.visit is None and most != 1:
+            raise Unsupported(f"Layer {site.layer} runs {most} times on the route {route}, so name the visit: {site}#0.")
+        if recorded and not least:
+            raise Unsupported(f"The route {route} does not run layer {site.layer}, so there is no {site}.")
 
     def _check_tokens(self, tokens: Sequence[int]) -> None:
         n_vocab = int(self.unembedding.weight.shape[0])

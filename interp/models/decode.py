@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from interp.intervention import Intervention
     from interp.models.model import References
+    from interp.route import Route
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Batch:
         references: Tensors that interventions name by key.
         recording: What to record, in the prompt and in decoding.
         scored: Whether each token's scores are kept.
+        routes: In which order the layers run for each row; empty if they run in order for all.
     """
 
     prompts: Sequence[tuple[int, ...]]
@@ -45,6 +47,7 @@ class Batch:
     references: References | None = None
     recording: Recording = NOTHING
     scored: bool = False
+    routes: Sequence[Route | None] = ()
 
 
 class Stepper(Protocol):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from interp.errors import Unsupported
 from interp.intervention import Intervention, Scope
 from interp.models.backend import Backend
 from interp.models.batch import HookedBatch
@@ -18,10 +19,14 @@ from interp.models.decode import Batch
 from interp.models.edits import RowEdits
 from interp.models.model import Forward
 from interp.models.points import hooked_points, leaf_output
-from interp.models.recording import kept_on
+from interp.models.recording import Recording, kept_on
+from interp.models.routed import RoutedBatch, routed_pass
+from interp.models.unroll import BY_INDEX
+from interp.route import Route
 from interp.site import Site
 
 if TYPE_CHECKING:
+    from jaxtyping import Float, Int
     from torch import Tensor
 
     from interp.models.model import References
@@ -37,6 +42,7 @@ class HooksModel(Backend):
         self,
         tokens: Sequence[int],
         *,
+        route: Route | None = None,
         interventions: Sequence[Intervention] = (),
         record: Sequence[Site] = (),
         record_on: str | None = None,
@@ -47,20 +53,46 @@ class HooksModel(Backend):
 
         Raises:
             BadInput: There is no token, or one that the vocabulary lacks.
-            Unsupported: A site does not exist in this model.
+            BadWord: The route names a layer that the model lacks, or is too long.
+            Unsupported: A site does not exist in this model or on the route.
         """
-        self.check_pass(tokens, interventions, record)
-        edits = RowEdits([interventions], Scope.PROMPT, references, self.unembedding.weight, [len(tokens)])
-        recorded: dict[Site, Tensor] = {}
+        self.check_pass(tokens, interventions, record, route)
+        batch = Batch(
+            [tuple(tokens)], [interventions], [], references=references, recording=Recording(tuple(record)),
+            routes=[route],
+        )  # fmt: skip
         ids = torch.tensor([list(tokens)], device=self.device)
         source = leaf_output(self.module.get_submodule(self.layout.embedding)) if with_grad else nullcontext()
-        with torch.set_grad_enabled(with_grad), source, self.hooked(edits, record, recorded):
-            logits = self.call(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+        with torch.set_grad_enabled(with_grad), source:
+            if route is not None:
+                logits, recorded = routed_pass(self, batch, ids)
+            else:
+                recorded: dict[Site, Tensor] = {}
+                edits = RowEdits(batch.rows, Scope.PROMPT, references, self.unembedding.weight, [len(tokens)])
+                with self.hooked(edits, record, recorded):
+                    logits = self.whole_pass(ids)
         return Forward(logits, kept_on(recorded, record_on))
 
-    def stepper(self, batch: Batch) -> HookedBatch:
+    def whole_pass(self, ids: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos vocab"]:
+        """Logits at every position, without a cache."""
+        return self.call(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+
+    def stepper(self, batch: Batch) -> HookedBatch | RoutedBatch:
         """A batch that is moved on token by token; what its rows share is run once."""
-        return HookedBatch(self, batch)
+        routed = any(route is not None for route in batch.routes)
+        return RoutedBatch(self, batch) if routed else HookedBatch(self, batch)
+
+    def check_route(self, route: Route) -> None:
+        """Refuses a route that cannot be run.
+
+        Raises:
+            BadWord: The route names a layer that the model lacks, or is too long.
+            Unsupported: Layers depend on their number.
+        """
+        route.check(self.n_layers)
+        for name in BY_INDEX:
+            if getattr(self.config, name, False):
+                raise Unsupported(f"Layers depend on their number ({name}), so no route can be run.")
 
     @cached_property
     def _accepts(self) -> frozenset[str]:

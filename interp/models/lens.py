@@ -97,6 +97,7 @@ class LensModel(Backend):
         self,
         tokens: Sequence[int],
         *,
+        route: Route | None = None,
         interventions: Sequence[Intervention] = (),
         record: Sequence[Site] = (),
         record_on: str | None = None,
@@ -109,7 +110,7 @@ class LensModel(Backend):
             BadInput: There is no token, or one that the vocabulary lacks.
             Unsupported: A site does not exist in this model or has no hook point.
         """
-        self.check_pass(tokens, interventions, record)
+        self.check_pass(tokens, interventions, record, route)
         edits = RowEdits([interventions], Scope.PROMPT, references, self.unembedding.weight, [len(tokens)])
         recorded: dict[Site, Tensor] = {}
         ids = torch.tensor([list(tokens)], device=self.device)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from interp.intervention import Intervention
 from interp.procedure import Procedure, Prompt, Request
 from interp.question import TokenScores
+from interp.route import Route
 from interp.site import Site
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ class Model(Protocol):
         self,
         tokens: Sequence[int],
         *,
+        route: Route | None = None,
         interventions: Sequence[Intervention] = (),
         record: Sequence[Site] = (),
         record_on: str | None = None,
@@ -153,6 +155,7 @@ class Model(Protocol):
 
         Args:
             tokens: Token ids.
+            route: In which order the layers run; None runs each once, in order.
             interventions: What to edit.
             record: Sites to record, after the edits.
             record_on: Device on which recorded tensors are kept; None leaves them where the model runs.

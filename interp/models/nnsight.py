@@ -77,6 +77,7 @@ class NnsightModel(Backend):
         self,
         tokens: Sequence[int],
         *,
+        route: Route | None = None,
         interventions: Sequence[Intervention] = (),
         record: Sequence[Site] = (),
         record_on: str | None = None,
@@ -89,7 +90,7 @@ class NnsightModel(Backend):
             BadInput: There is no token, or one that the vocabulary lacks.
             Unsupported: A site does not exist in this model, or gradients are asked of a server.
         """
-        self.check_pass(tokens, interventions, record)
+        self.check_pass(tokens, interventions, record, route)
         if with_grad and self.remote:
             raise Unsupported("Gradients do not come back from a server. Load the model without remote.")
         edits = RowEdits([interventions], Scope.PROMPT, references, self.unembedding.weight, [len(tokens)])

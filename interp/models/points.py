@@ -79,7 +79,7 @@ def _scale_in_hooks(block: nn.Module, layout: Layout, name: str, stack: ExitStac
     scale: float = getattr(block, name)
 
     def multiply(_module: nn.Module, _args: Any, output: Any) -> Any:
-        return _replaced(output, _stream(output) * scale)
+        return replaced(output, stream_of(output) * scale)
 
     for point in EDITABLE:
         stack.callback(module_at(block, layout, point).register_forward_hook(multiply).remove)
@@ -99,13 +99,13 @@ def _hook_contribution(
     unflatten = _unflatten(block, layout, stack) if is_mlp and layout.flat_mlp else None
 
     def contribution(_module: nn.Module, _args: Any, output: Any) -> Any:
-        written = _stream(output)
+        written = stream_of(output)
         edited = edits.apply(site, unflatten(written) if unflatten else written)
         if sink is not None:
             sink[site] = edited
             if is_mlp and layout.adds_in_place:
                 edited = edited.clone()
-        return _replaced(output, edited.reshape(written.shape) if unflatten else edited)
+        return replaced(output, edited.reshape(written.shape) if unflatten else edited)
 
     stack.callback(module_at(block, layout, site.point).register_forward_hook(contribution).remove)
 
@@ -139,7 +139,7 @@ def _hook_stream(
     if site.point is Point.RESID_POST:
 
         def after(_module: nn.Module, _args: Any, output: Any) -> None:
-            sink[site] = _stream(output)
+            sink[site] = stream_of(output)
 
         stack.callback(block.register_forward_hook(after).remove)
         return
@@ -159,18 +159,18 @@ def _unflatten(block: nn.Module, layout: Layout, stack: ExitStack) -> Callable[[
     shape: list[int] = []
 
     def note(_module: nn.Module, _args: Any, output: Any) -> None:
-        shape[:] = _stream(output).shape
+        shape[:] = stream_of(output).shape
 
     stack.callback(module_at(block, layout, Point.ATTN_OUT).register_forward_hook(note).remove)
     return lambda flat: flat.view(shape)
 
 
-def _stream(output: Any) -> Tensor:
+def stream_of(output: Any) -> Tensor:
     """What a module writes: attention, some MLPs and some blocks hand back a tuple that begins with it."""
     stream = output[0] if isinstance(output, tuple) else output
     assert isinstance(stream, torch.Tensor)
     return stream
 
 
-def _replaced(output: Any, stream: Tensor) -> Any:
+def replaced(output: Any, stream: Tensor) -> Any:
     return (stream, *output[1:]) if isinstance(output, tuple) else stream

@@ -40,7 +40,8 @@ def loop(route: Route, start: int, n: int = 1, *, times: int, damped: bool = Fal
         start: Place of the first step.
         n: Number of steps.
         times: How often they run; at least 1, and 2 if damped.
-        damped: Whether each run moves the stream only 1/times of the way; the steps are then layers or halves.
+        damped: Whether each run moves the stream only 1/times of the way; the steps are then layers or
+            halves.
 
     Raises:
         BadWord: There are no such steps, or they cannot be looped so.

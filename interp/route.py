@@ -1,8 +1,8 @@
 """In which order a model's layers run: `"0-11,8-29"` runs layers 0 to 11, then 8 to 29.
 
 A piece is a layer or a range; `7a` and `7m` run one half of layer 7, its attention or its MLP; `8|9|10` runs
-layers side by side and averages what they give; `(8-11)~4` is a damped loop. What follows an `@` says at which
-positions the route holds (`@prompt`, `@decode`) and how its keys and values are kept (`@published`).
+layers side by side and averages what they give; `(8-11)~4` is a damped loop. What follows an `@` says at
+which positions the route holds (`@prompt`, `@decode`) and how its keys and values are kept (`@published`).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Part(StrEnum):
 class Slots(StrEnum):
     """How the keys and values of a layer that runs more than once are kept.
 
-    Per visit: the k-th visit of a layer reads what its k-th visit wrote at earlier tokens, as an unrolled copy
-    of the model would. Published: all visits write into the one slot of their layer, as code that runs the same
-    module again does; what a visit reads is then not what it would read in one pass over the text.
+    Per visit: the k-th visit of a layer reads what its k-th visit wrote at earlier tokens, as an unrolled
+    copy of the model would. Published: all visits write into the one slot of their layer, as code that runs
+    the same module again does; what a visit reads is then not what it would read in one pass over the text.
     """
 
     PER_VISIT = "per_visit"
@@ -228,8 +228,8 @@ class Route:
                 )
         if len(self.layers) > LONGEST * n_layers:
             raise BadWord(
-                f"The route {_short(str(self))!r} runs {len(self.layers)} layers, and a route of a model with "
-                f"{n_layers} layers runs at most {LONGEST * n_layers}. Shorten it."
+                f"The route {_short(str(self))!r} runs {len(self.layers)} layers, and a route of a model "
+                f"with {n_layers} layers runs at most {LONGEST * n_layers}. Shorten it."
             )
 
 
@@ -258,8 +258,8 @@ def _parse_simple(piece: str, where: str) -> list[int | Half]:
     last = int(match[2]) if match[2] is not None else first
     if (most := max(first, last)) >= MOST_LAYERS:
         raise BadWord(
-            f"{piece!r}, {where}, names layer {most}, and no model has {MOST_LAYERS} layers. Write the layers "
-            "of your model."
+            f"{piece!r}, {where}, names layer {most}, and no model has {MOST_LAYERS} layers. Write the "
+            "layers of your model."
         )
     if last < first:
         raise BadWord(

@@ -1,5 +1,8 @@
-"""Where in a model: a layer and a point, `"L7.mlp_out"`; one expert of its MLP, `"L7.mlp_out.expert3"`; one visit
-of a layer that a route runs more than once, `"L7.mlp_out#1"`."""
+"""Where in a model: a layer and a point, `"L7.mlp_out"`.
+
+`"L7.mlp_out.expert3"` is one expert of its MLP, `"L7.mlp_out#1"` one visit of a layer that a route runs more
+than once.
+"""
 
 from __future__ import annotations
 

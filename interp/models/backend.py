@@ -41,7 +41,7 @@ class Backend(Checkpoint):
         """What else decides its numbers: as in every checkpoint, and the backend."""
         return {"backend": self.backend, **super().environment}
 
-    def forward(
+    def forward(  # noqa: PLR0913
         self,
         tokens: Sequence[int],
         *,
@@ -209,8 +209,8 @@ class Backend(Checkpoint):
 def batches_of(routes: Sequence[Route | None], *, apart: bool) -> list[list[int]]:
     """Which rows are decoded together.
 
-    Rows without a route by themselves, so that their numbers do not depend on what else is asked; a route with
-    published slots alone, as published code runs it; all other routes together.
+    Rows without a route by themselves, so that their numbers do not depend on what else is asked; a route
+    with published slots alone, as published code runs it; all other routes together.
 
     Args:
         routes: The route of each row.

@@ -129,8 +129,8 @@ class Checkpoint:
         Raises:
             QuestionTooLong: A prompt with its longest answer exceeds the context.
             BadWord: The route names a layer that the model lacks, or is too long.
-            Unsupported: The procedure edits a layer that the model does not have, or asks for what the backend
-                cannot do.
+            Unsupported: The procedure edits a layer that the model does not have, or asks for what the
+                backend cannot do.
         """
         self.check_asked(procedure)
         for text in texts:
@@ -198,14 +198,16 @@ class Checkpoint:
         counts += [] if route is None else [route.layers.count(site.layer)]
         most, least = max(counts), min(counts)
         if site.visit is not None and site.visit >= (least if recorded else most):
+            n_visits = least if recorded else most
             raise Unsupported(
-                f"Layer {site.layer} runs {least if recorded else most} times, so there is no {site}; visits are "
-                "counted from 0."
+                f"Layer {site.layer} runs {n_visits} times, so there is no {site}; visits are counted from 0."
             )
-        if recorded and site.visit is None and most != 1:
-            raise Unsupported(f"Layer {site.layer} runs {most} times on the route {route}, so name the visit: {site}#0.")
         if recorded and not least:
             raise Unsupported(f"The route {route} does not run layer {site.layer}, so there is no {site}.")
+        if recorded and site.visit is None and most != 1:
+            raise Unsupported(
+                f"Layer {site.layer} runs {most} times on the route {route}, so name the visit: {site}#0."
+            )
 
     def _check_tokens(self, tokens: Sequence[int]) -> None:
         n_vocab = int(self.unembedding.weight.shape[0])

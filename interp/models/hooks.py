@@ -38,7 +38,7 @@ class HooksModel(Backend):
 
     backend: ClassVar[str] = "hooks"
 
-    def forward(
+    def forward(  # noqa: PLR0913
         self,
         tokens: Sequence[int],
         *,

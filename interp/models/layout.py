@@ -57,6 +57,8 @@ class Layout:
             join in the middle of a pass.
         gaps: Whether padding may stand between two pieces of a prompt: not where a layer counts positions
             by their index, padding included.
+        mask_hides: Whether a True in an attention mask of truth values hides a position, instead of showing
+            it.
         absent: Why a model may lack a module that the row names, for the refusal.
     """
 
@@ -79,6 +81,7 @@ class Layout:
     adds_in_place: bool = False
     forks: bool = True
     gaps: bool = True
+    mask_hides: bool = False
     absent: str = ""
 
 
@@ -151,6 +154,7 @@ LAYOUTS: dict[str, Layout] = {
         norm=Norm.LAYER,
         forks=False,  # its position bias has one entry a head
         gaps=False,  # and counts by index
+        mask_hides=True,
     ),
     "olmo2": _OLMO2,
     "olmo3": _OLMO2,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from interp.models.model import References
+    from interp.route import Route
 
 HOOK_POINTS: dict[Point, tuple[str, ...]] = {
     Point.RESID_PRE: ("hook_resid_pre",),
@@ -93,7 +94,7 @@ class LensModel(Backend):
             )
         return found
 
-    def forward(
+    def forward(  # noqa: PLR0913
         self,
         tokens: Sequence[int],
         *,

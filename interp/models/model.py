@@ -140,7 +140,7 @@ class Model(Protocol):
         """
         ...
 
-    def forward(
+    def forward(  # noqa: PLR0913
         self,
         tokens: Sequence[int],
         *,

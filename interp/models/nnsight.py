@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from interp.models.model import References
+    from interp.route import Route
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class NnsightModel(Backend):
             plain = self.name.removeprefix(f"{self.backend}:")
             raise Unsupported(f"The nnsight backend decodes greedily. To sample, load hooks:{plain}.")
 
-    def forward(
+    def forward(  # noqa: PLR0913
         self,
         tokens: Sequence[int],
         *,

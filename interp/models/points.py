@@ -173,4 +173,5 @@ def stream_of(output: Any) -> Tensor:
 
 
 def replaced(output: Any, stream: Tensor) -> Any:
+    """A module's output with another stream in it."""
     return (stream, *output[1:]) if isinstance(output, tuple) else stream

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from interp.errors import Unsupported
 from interp.models.edits import RowEdits, acts_in
 from interp.models.recording import Recorder
 from interp.models.slots import picked
@@ -58,9 +59,9 @@ class RoutedBatch:
         row_of = {self._plan.bases[place]: row for row, place in enumerate(self._plan.places)}
         self._prompts = [batch.prompts[row_of[base]] for base in range(len(row_of))]
         lengths = [len(prompt) for prompt in self._prompts]
-        shared = {"batch": batch, "kept": self._kept}
-        self._first = stage_blocks(model, self._plan, Scope.PROMPT, **shared, lengths=lengths)
-        self._stages = stage_blocks(model, decoding, Scope.DECODE, **shared, lengths=None)
+        kept = self._kept
+        self._first = stage_blocks(model, self._plan, Scope.PROMPT, batch=batch, kept=kept, lengths=lengths)
+        self._stages = stage_blocks(model, decoding, Scope.DECODE, batch=batch, kept=kept, lengths=None)
 
     def prefill(self) -> Float[Tensor, "batch vocab"]:
         """Reads the prompts; logits of the first new token."""
@@ -127,16 +128,17 @@ class RoutedBatch:
         self, stages: Sequence[StageBlock], ids: Tensor, mask: Tensor, positions: Tensor, cache: Any
     ) -> Float[Tensor, "place vocab"]:
         self._kept.clear()
-        with staged(self._model, stages):
-            output = self._model.call(
-                input_ids=ids,
-                attention_mask=mask,
-                position_ids=positions,
-                cache=cache,
-                use_cache=True,
-                logits_to_keep=1,
-            )
-        return output.logits[:, -1]
+        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "cache": cache}
+        try:
+            with staged(self._model, stages):
+                return self._model.call(**inputs, use_cache=True, logits_to_keep=1).logits[:, -1]
+        except RuntimeError as error:
+            if not self._published or "size" not in str(error):
+                raise
+            raise Unsupported(
+                "A route with published slots breaks on this architecture, as the code does that it stands "
+                f"for: keys and mask differ in length ({error}). Leave '@published' out."
+            ) from error
 
     def _new_cache(self, stages: Sequence[StageBlock]) -> Any:
         from transformers import DynamicCache
@@ -248,7 +250,12 @@ def recorded_rows(
     for site in sites:
         where = [row[site.layer, site.visit or 0] for row in slots]
         inside = replace(site, visit=None)
-        found[site] = torch.stack([stages[stage].recorded[inside][i] for stage, i in where])
+        first = where[0][0]
+        whole = stages[first].recorded[inside]
+        if where == [(first, i) for i in range(len(whole))]:
+            found[site] = whole  # itself, so that gradients reach it
+        else:
+            found[site] = torch.stack([stages[stage].recorded[inside][i] for stage, i in where])
     return found
 
 

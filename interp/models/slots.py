@@ -36,9 +36,9 @@ def picked(parts: Sequence[tuple[Any, Sequence[int]]], order: Sequence[int], *, 
     if list(order) != list(range(len(order))):
         reorder(first, torch.tensor(order))
     if any(empty):
-        full = torch.tensor([not nothing for nothing in empty])
+        rows = [row for row, nothing in enumerate(empty) if nothing]
         for tensor in _tensors(first):
-            tensor *= full.to(tensor.device).view(-1, *[1] * (tensor.dim() - 1))
+            tensor[rows] = 0.0
     return first
 
 

@@ -71,7 +71,10 @@ class StageBlock(nn.Module):
         self._model, self._kept = model, kept
         self._bases = tuple(bases)
         self._numbered = [
-            (part, name, getattr(part, name)) for part in block.modules() for name in NUMBERS if hasattr(part, name)
+            (part, name, getattr(part, name))
+            for part in block.modules()
+            for name in NUMBERS
+            if hasattr(part, name)
         ]
         device = model.device
         self.is_first = False
@@ -99,7 +102,9 @@ class StageBlock(nn.Module):
         """Shuts the prompt to rows that stored nothing there: what stands in their cache is no key."""
         self._closed = torch.tensor(rows, device=self._model.device) if any(rows) else None
 
-    def kept_rows(self, index: Sequence[int], place_of: Mapping[int, int], *, place: int | None) -> StageBlock:
+    def kept_rows(
+        self, index: Sequence[int], place_of: Mapping[int, int], *, place: int | None
+    ) -> StageBlock:
         """The stage with some of its rows, after others have left the batch.
 
         Args:
@@ -140,7 +145,9 @@ class StageBlock(nn.Module):
             inside = kept.stream[self._reads]
         rest = tuple(self._rows(value, n_given) for value in args[1:])
         others = {name: self._rows(value, n_given) for name, value in kwargs.items()}
-        output = self._run(*((inside, *rest) if args else ()), **others | ({} if args else {"hidden_states": inside}))
+        output = self._run(
+            *((inside, *rest) if args else ()), **others | ({} if args else {"hidden_states": inside})
+        )
         written = stream_of(output)
         if simple:
             return output
@@ -182,7 +189,9 @@ class StageBlock(nn.Module):
             args, kwargs = self._shut(args, kwargs)
         hooked = nullcontext()
         if self.edits.sites or self.record:
-            hooked = hooked_points(self._model.blocks, self._model.layout, self.edits, self.record, self.recorded)
+            hooked = hooked_points(
+                self._model.blocks, self._model.layout, self.edits, self.record, self.recorded
+            )
         try:
             if self.place is not None:
                 for part, name, _ in self._numbered:
@@ -198,7 +207,7 @@ class StageBlock(nn.Module):
         block = self.__dict__["block"]
         given = inspect.signature(block.forward).bind_partial(*args, **kwargs)
         mask = given.arguments.get("attention_mask", given.kwargs.get("attention_mask"))
-        if isinstance(mask, torch.Tensor) and mask.dim() < 4:  # noqa: PLR2004
+        if isinstance(mask, torch.Tensor) and mask.dim() < 4:
             return args, kwargs  # of a recurrent layer: its state is zero
         assert self._closed is not None
         n_rows = len(self.stage.reads)
@@ -208,7 +217,8 @@ class StageBlock(nn.Module):
         shut = self._closed[:, None, None, None] & (
             torch.arange(mask.shape[-1], device=mask.device) < mask.shape[-1] - self.n_new
         )
-        low = False if mask.dtype is torch.bool else torch.finfo(mask.dtype).min
+        hides = self._model.layout.mask_hides
+        low = hides if mask.dtype is torch.bool else torch.finfo(mask.dtype).min
         mask = torch.where(shut, torch.full((), low, dtype=mask.dtype, device=mask.device), mask)
         if "attention_mask" in given.arguments:
             given.arguments["attention_mask"] = mask
@@ -244,7 +254,7 @@ def staged(model: Checkpoint, stages: Sequence[StageBlock]) -> Generator[None]:
     above, _, name = model.layout.blocks.rpartition(".")
     owner, config = model.module.get_submodule(above), model.config
     blocks = getattr(owner, name)
-    told = {"num_hidden_layers": len(stages)}
+    told: dict[str, Any] = {"num_hidden_layers": len(stages)}
     if getattr(config, "layer_types", None) is not None:
         told["layer_types"] = [config.layer_types[stage.stage.layer] for stage in stages]
     with _told(config, told):

@@ -1,4 +1,4 @@
-"""How a route is carried out: the visits of a row, and the stages in which the visits of many rows run together.
+"""How routes are carried out: the visits of a row, and the stages in which rows run together.
 
 Rows that ask the same prompt and have run the same visits with the same edits are one row until they part.
 What has not parted is run once; rows that wait for the same layer run it in one stage, the lowest layer that
@@ -190,7 +190,7 @@ def plan_stages(prompts: Sequence[Hashable], rows: Sequence[Sequence[Visit]]) ->
 
 
 def _place(root: _Node, leaves: list[_Node]) -> None:
-    """Gives each node the place of the first row that goes through it; rows that end get places of their own."""
+    """Gives each node the place of the first row that goes through it; rows that end get their own."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

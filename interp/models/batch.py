@@ -12,8 +12,9 @@ from torch import nn
 from interp.errors import LoadRefused
 from interp.intervention import Intervention, Scope
 from interp.models.edits import RowEdits, acts_in
+from interp.models.prefix import shared_prefix
 from interp.models.recording import Recorder
-from interp.models.sweep import ForkPlan, common_prefix, plan_forks
+from interp.models.sweep import ForkPlan, plan_forks
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from interp.models.hooks import HooksModel
     from interp.models.model import Recorded
     from interp.site import Site
-
-MIN_PREFIX = 4
-"""Shortest common beginning of prompts, in tokens, that is run apart."""
 
 
 class HookedBatch:
@@ -67,10 +65,8 @@ class HookedBatch:
             LoadRefused: The model does not fill the cache that it is given.
         """
         bases = list(dict.fromkeys(self._prompts))
-        n_prefix = common_prefix(bases) if len(bases) > 1 else 0
-        past = None
-        if n_prefix >= MIN_PREFIX and self._can_share_prefix():
-            past = self._read_prefix(bases[0][:n_prefix])
+        n_prefix = shared_prefix(self._model, bases, whole=self._whole)
+        past = self._read_prefix(bases[0][:n_prefix]) if n_prefix else None
         if past is None or any(layer.keys is None for layer in past[0].layers):
             past, n_prefix = None, 0  # a model that keeps no cache shares nothing; the load check refuses it
         runs = self._prompts if self._model.layout.forks and not self._sites else range(len(self._prompts))
@@ -201,19 +197,6 @@ class HookedBatch:
 
     def _first_edit(self, row: Sequence[Intervention]) -> int:
         return min((edit.site.layer for edit in row), default=self._model.n_layers)
-
-    def _can_share_prefix(self) -> bool:
-        """Whether the common beginning may run apart.
-
-        Padding then stands behind it, which windows and recurrent layers would count; and edits by position
-        and recordings are of whole prompts.
-        """
-        from transformers.cache_utils import DynamicLayer
-
-        layout = self._model.layout
-        if self._whole or not (layout.forks and layout.gaps):
-            return False
-        return all(type(layer) is DynamicLayer for layer in self._new_cache().layers)
 
     def _new_cache(self) -> Any:
         from transformers import DynamicCache

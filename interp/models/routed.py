@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from interp.errors import Unsupported
 from interp.models.edits import RowEdits, acts_in
+from interp.models.prefix import shared_prefix
 from interp.models.recording import Recorder
 from interp.models.slots import picked
 from interp.models.stages import Kept, StageBlock, staged
@@ -24,6 +25,23 @@ if TYPE_CHECKING:
     from interp.models.decode import Batch
     from interp.models.hooks import HooksModel
     from interp.models.model import Recorded
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """A pass over some tokens, and what it wrote.
+
+    Attributes:
+        plan: Its stages.
+        cache: A cache layer a stage.
+        n_tokens: Tokens of the pass.
+        places: For each place or row of the pass that follows, its place in this one.
+    """
+
+    plan: Plan
+    cache: Any
+    n_tokens: int
+    places: Sequence[int]
 
 
 class RoutedBatch:
@@ -65,18 +83,25 @@ class RoutedBatch:
 
     def prefill(self) -> Float[Tensor, "batch vocab"]:
         """Reads the prompts; logits of the first new token."""
-        plan = self._plan
-        prompts, width = self._prompts, max(map(len, self._prompts))
-        ids = self._tensor([[0] * (width - len(p)) + list(p) for p in prompts])
-        mask = self._tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
-        positions = (mask.cumsum(-1) - 1).clamp(min=0)
+        plan, sites = self._plan, self._batch.recording.sites
+        past = self._read_prefix()
+        n_prefix = past.n_tokens if past is not None else 0
+        rests = [prompt[n_prefix:] for prompt in self._prompts]
+        width = max(map(len, rests))
+        ids = self._tensor([[0] * (width - len(r)) + list(r) for r in rests])
+        mask = self._tensor([[1] * n_prefix + [0] * (width - len(r)) + [1] * len(r) for r in rests])
         cache = self._new_cache(self._first)
-        logits = self._advance(self._first, ids, mask, positions, cache)
-        if self._batch.recording.sites:
-            slots = [plan.slots[place] for place in plan.places]
-            self._recorder.prompt(recorded_rows(self._first, slots, self._batch.recording.sites))
+        if past is not None:
+            self._carry(past, cache, self._first)
+        logits = self._advance(self._first, ids, mask, _positions(mask, width), cache)
+        if sites:
+            self._recorder.prompt(recorded_rows(self._first, [plan.slots[p] for p in plan.places], sites))
         self._mask = mask[self._tensor([plan.bases[place] for place in plan.places])]
-        self._cache = cache if self._published else self._cache_of_rows(cache)
+        self._cache = cache
+        if not self._published:
+            self._cache = self._new_cache(self._stages)
+            read = _Pass(plan, cache, mask.shape[1], plan.places)
+            self._carry(read, self._cache, self._stages)
         return logits[self._tensor(plan.places)]
 
     def step(self, tokens: Int[Tensor, " batch"]) -> Float[Tensor, "batch vocab"]:
@@ -148,32 +173,57 @@ class RoutedBatch:
         with staged(self._model, stages):
             return DynamicCache(config=self._model.config)
 
-    def _cache_of_rows(self, prompt: Any) -> Any:
-        """The cache of decoding: for each of its stages, what its rows wrote in the prompt."""
-        plan, cache = self._plan, self._new_cache(self._stages)
-        for place, block in enumerate(self._stages):
-            wanted: list[tuple[int, int]] = []
-            empty: list[bool] = []
-            for row, nth in zip(block.stage.reads, block.stage.nths, strict=True):
-                found = _slot(plan.slots[plan.places[row]], block.stage.layer, nth)
-                empty.append(found is None)
-                wanted.append(found or (self._any_slot(prompt, cache.layers[place], block.stage.layer), 0))
-            sources = list(dict.fromkeys(stage for stage, _ in wanted))
-            parts = [(s, [i for stage, i in wanted if stage == s]) for s in sources]
-            taken = [(s, i) for s, rows in parts for i in rows]
-            order: list[int] = []
-            for slot in wanted:
-                at = taken.index(slot)
-                taken[at] = (-1, -1)
-                order.append(at)
-            cache.layers[place] = picked([(prompt.layers[s], rows) for s, rows in parts], order, empty=empty)
-            block.close(empty)
-        return cache
+    def _read_prefix(self) -> _Pass | None:
+        """Runs what all prompts begin with, once a different list of visits, if it may be run apart."""
+        by_position = any(stage.edits.by_position for stage in self._first)
+        whole = self._published or by_position or bool(self._batch.recording.sites)
+        n = shared_prefix(self._model, self._prompts, whole=whole)
+        if not n:
+            return None
+        visits = [tuple(row) for row in self._visits(Scope.PROMPT)]
+        different = list(dict.fromkeys(visits))
+        plan = plan_stages([0] * len(different), different)
+        place_of = dict(zip(different, plan.places, strict=True))
+        stages = stage_blocks(
+            self._model, plan, Scope.PROMPT, batch=self._batch, kept=self._kept, lengths=[n]
+        )
+        cache = self._new_cache(stages)
+        ids = self._tensor([self._prompts[0][:n]])
+        mask = torch.ones_like(ids)
+        self._advance(stages, ids, mask, _positions(mask, n), cache)
+        if any(stored.keys is None for stored in cache.layers):
+            return None  # a model that keeps no cache shares nothing; the load check refuses it
+        row_of = {place: row for row, place in enumerate(self._plan.places)}
+        places = [place_of[visits[row_of[place]]] for place in range(len(self._plan.bases))]
+        return _Pass(plan, cache, n, places)
 
-    def _any_slot(self, prompt: Any, like: Any, layer: int) -> int:
-        """A stage of the prompt that stored something of the same kind, best of the same layer."""
-        same = [i for i, stored in enumerate(prompt.layers) if type(stored) is type(like)]
-        return min(same, key=lambda i: self._first[i].stage.layer != layer)
+    def _carry(self, source: _Pass, cache: Any, stages: Sequence[StageBlock]) -> None:
+        """Gives stages what their rows wrote in an earlier pass."""
+        plan, places = source.plan, source.places
+        for at, block in enumerate(stages):
+            stage = block.stage
+            found = [
+                _slot(plan.slots[places[read]], stage.layer, nth)
+                for read, nth in zip(stage.reads, stage.nths, strict=True)
+            ]
+            empty = [slot is None for slot in found]
+            spare = (self._any_slot(source, cache.layers[at], stage.layer), 0) if any(empty) else (0, 0)
+            wanted = [slot or spare for slot in found]
+            parts: dict[int, list[int]] = {}
+            for place, (where, _) in enumerate(wanted):
+                parts.setdefault(where, []).append(place)
+            taken = [place for rows in parts.values() for place in rows]
+            cache.layers[at] = picked(
+                [(source.cache.layers[s], [wanted[place][1] for place in rows]) for s, rows in parts.items()],
+                sorted(range(len(taken)), key=taken.__getitem__),
+                empty=empty,
+            )
+            block.close(empty)
+
+    def _any_slot(self, source: _Pass, like: Any, layer: int) -> int:
+        """A stage of an earlier pass that stored something of the same kind, best of the same layer."""
+        same = [i for i, stored in enumerate(source.cache.layers) if type(stored) is type(like)]
+        return min(same, key=lambda i: source.plan.stages[i].layer != layer)
 
     def _tensor(self, values: Sequence[Any]) -> Tensor:
         return torch.tensor(values, device=self._model.device)
@@ -257,6 +307,11 @@ def recorded_rows(
         else:
             found[site] = torch.stack([stages[stage].recorded[inside][i] for stage, i in where])
     return found
+
+
+def _positions(mask: Tensor, width: int) -> Tensor:
+    """Position of each of the last tokens: padding does not count."""
+    return (mask.cumsum(-1) - 1).clamp(min=0)[:, -width:]
 
 
 def _slots_of(stages: Sequence[StageBlock], n_rows: int) -> list[dict[tuple[int, int], tuple[int, int]]]:

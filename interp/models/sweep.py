@@ -69,12 +69,3 @@ def plan_forks(prompts: Sequence[Hashable], first_edits: Sequence[int]) -> ForkP
         bases=tuple(base_place[prompts[row]] for row in order),
         joins=tuple(first_edits[row] for row in others),
     )
-
-
-def common_prefix(prompts: Sequence[tuple[int, ...]]) -> int:
-    """Number of tokens that all prompts begin with, at least one token short of the shortest."""
-    shortest, longest = min(prompts), max(prompts)  # the first and last in order differ first
-    n_same = 0
-    while n_same < min(len(shortest), len(longest)) and shortest[n_same] == longest[n_same]:
-        n_same += 1
-    return max(0, min(n_same, min(map(len, prompts)) - 1))

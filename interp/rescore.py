@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from interp.procedure import Procedure
+from interp.procedure import Procedure, Request
 from interp.question import Attempt, Question
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def rescore(
     *,
     known: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Log-probability of each different answer under a procedure: one forward pass an answer.
+    """Log-probability of each different answer under a procedure.
 
     Args:
         model: The model.
@@ -39,24 +39,21 @@ def rescore(
         `question`, `spelled` (token ids, separated by spaces), `plain_sum` and `plain_mean` in nats.
 
     Raises:
-        Unsupported: The model cannot run a forward pass.
+        Unsupported: The model cannot read answers.
     """
-    import torch
-
     texts = {question.id: question.text for question in questions}
     found = pl.DataFrame(schema=SCHEMA) if known is None else known
     done = set(found.select("question", "spelled").iter_rows())
-    rows: list[tuple[str, str, float, float]] = []
+    fresh: dict[tuple[str, str], tuple[int, ...]] = {}
     for row in attempts:
         key = (row.question, " ".join(map(str, row.tokens)))
-        if key in done or not row.tokens:
-            continue
-        done.add(key)
-        prompt = model.render(texts[row.question], procedure.prompt).tokens
-        with torch.no_grad():
-            passed = model.forward([*prompt, *row.tokens[:-1]], interventions=procedure.interventions)
-            logprobs = passed.logits[0, len(prompt) - 1 :].float().log_softmax(-1)
-            chosen = logprobs.gather(-1, torch.tensor(row.tokens, device=logprobs.device)[:, None])
-        total = float(chosen.double().sum())
-        rows.append((*key, round(total, 6), round(total / len(row.tokens), 6)))
+        if row.tokens and key not in done:
+            fresh[key] = row.tokens
+    answers = sorted(fresh.items(), key=lambda item: item[0][0])  # answers to one question share its prompt
+    requests = [Request(texts[question], procedure) for (question, _), _ in answers]
+    logprobs = model.answer_logprobs(requests, [tokens for _, tokens in answers])
+    rows = [
+        (*key, round(sum(values), 6), round(sum(values) / len(values), 6))
+        for (key, _), values in zip(answers, logprobs, strict=True)
+    ]
     return pl.concat([found, pl.DataFrame(rows, schema=SCHEMA, orient="row")])

@@ -31,9 +31,8 @@ def main() -> None:
     model, task = interp.load("smollm2"), interp.load_task("comparison", n=16)
     texts = [question.text for question in task.questions]
     whole = Route.identity(model.n_layers)
-    print(
-        "| route | layers / 30 | time / plain | over layers / 30 | range |\n| --- | --- | --- | --- | --- |"
-    )
+    print("| route | layers / 30 | time / plain | over layers / 30 | range |")
+    print("| --- | --- | --- | --- | --- |")
     for route in (whole, skip(whole, 10, 10), loop(whole, 10, 10, times=2), loop(whole, 5, 20, times=3)):
         plain, routed = asked(model, texts, 32, None), asked(model, texts, 32, route)
         plain(), routed()
@@ -42,9 +41,8 @@ def main() -> None:
         share, middle = route.cost / model.n_layers, statistics.median(ratios)
         span = f"{ratios[0] / share:.2f} to {ratios[-1] / share:.2f}"
         print(f"| `{route}` | {share:.2f} | {middle:.2f} | {middle / share:.2f} | {span} |")
-    print(
-        "\n| 32 routes x 8 questions, 4 tokens | seconds | faster than one after another |\n| --- | --- | --- |"
-    )
+    print("\n| 32 routes x 8 questions, 4 tokens | seconds | faster than one after another |")
+    print("| --- | --- | --- |")
     routes = [random_route(whole, seed) for seed in range(32)]
     apart, ratios = [], []
     for _ in range(PAIRS):

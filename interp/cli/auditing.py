@@ -33,7 +33,7 @@ def audit(
     out: Annotated[Path, typer.Option(help="the run directory")],
     probe: Annotated[
         list[str] | None,
-        typer.Option(help="sampling:32, sampling:32,temperature=1, silencing; repeatable"),
+        typer.Option(help="sampling:32, silencing, random_routes:32, cola:32, ...; repeatable"),
     ] = None,
     n: Annotated[int | None, typer.Option(help="questions to ask; the task's default unless given")] = None,
     temperature: Annotated[float, typer.Option(help="of the deployed procedure; 0 is greedy")] = 0.0,
@@ -43,6 +43,7 @@ def audit(
     rule: Annotated[str, typer.Option(help="how draws make one answer: first, or majority:8")] = "first",
     silence: Annotated[list[int] | None, typer.Option(help="an MLP block to silence throughout")] = None,
     edit: Annotated[list[str] | None, typer.Option(help="an edit throughout, 'L7.mlp_out*0.5'")] = None,
+    route: Annotated[str | None, typer.Option(help="order of the layers throughout, '0-11,8-29'")] = None,
     clusters: Annotated[
         str, typer.Option(help="questions drawn together: auto, template, subject or none")
     ] = "auto",
@@ -68,6 +69,7 @@ def audit(
     from interp.models.load import LoadOptions, load
     from interp.progress import watch
     from interp.readings.running import RunningReach
+    from interp.route import Route
 
     kind, n_draws = _rule(rule)
     plan = AuditPlan(
@@ -75,6 +77,7 @@ def audit(
         rule=kind,
         n_draws=n_draws,
         interventions=(*map(silenced, silence or ()), *map(parse_intervention, edit or ())),
+        route=None if route is None else Route.parse(route),
         seed=seed,
         clusters=one_of("--clusters", clusters, ("auto", "template", "subject", "none")),
         batch_size=batch_size or None,

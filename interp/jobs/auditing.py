@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from interp.audited import PROBES, RESCORED, VERB, AuditRun
+from interp.audited import RESCORED, VERB, AuditRun
 from interp.errors import BadInput, Unsupported
 from interp.execute import Watcher, execute
 from interp.intervention import Intervention
 from interp.jobs.asked import askable, asked_record, environment_of, whole_batch
+from interp.jobs.probing import checked_probes, noted_probes, routes_of
 from interp.probes.deployed import Deployed
-from interp.probes.load import Setting, load_probe
+from interp.probes.load import load_probe
 from interp.probes.probe import Probe, Probed
 from interp.probes.replay import Replay
+from interp.probes.setting import Setting
 from interp.procedure import Procedure
 from interp.question import Attempt, Outcome
 from interp.readings.clusters import By, clusters_of
 from interp.readings.states import Rule
 from interp.readings.words import headline, sentences
 from interp.rescore import rescore
+from interp.route import Route
 from interp.run import Run
 from interp.tasks.task import Task
 
@@ -40,6 +44,7 @@ class AuditPlan:
         rule: How the draws of a deployed procedure that samples make one answer: "first", or "majority".
         n_draws: Draws that the rule needs; 1 for "first".
         interventions: Edits that are part of the deployed procedure, and so of every probe's.
+        route: In which order the layers of the deployed procedure run; probes over routes put theirs there.
         seed: Seed of the draws.
         clusters: Which questions an interval draws together: "auto", "template", "subject" or "none".
         batch_size: Rows a batch; None takes about 256.
@@ -49,6 +54,7 @@ class AuditPlan:
     rule: Rule = "first"
     n_draws: int = 1
     interventions: tuple[Intervention, ...] = ()
+    route: Route | None = None
     seed: int = 0
     clusters: By = "auto"
     batch_size: int | None = None
@@ -108,7 +114,7 @@ def audit(
     """
     plan = plan or AuditPlan()
     task, warnings = askable(model, task)
-    procedure = replace(task.procedure, interventions=plan.interventions)
+    procedure = replace(task.procedure, interventions=plan.interventions, route=plan.route)
     if plan.rule == "majority" and procedure.decoding.is_greedy:
         raise BadInput("Greedy draws are all the same. Give --temperature with a majority.")
     if task.binary:
@@ -116,11 +122,9 @@ def audit(
             "Every answer of this task is one of two options: two tries can reach every question."
         )
     clusters_of(task.questions, plan.clusters)  # refuses what the questions lack
-    setting = Setting(procedure, model.n_layers, tuple(question.id for question in task.questions))
-    asked = [load_probe(line, setting) for line in plan.probes]
-    for probe, _ in asked:
-        for draw in probe.propose(task.questions, ())[:1]:
-            model.check_procedure([task.questions[0].text], draw.procedure)
+    setting = Setting(procedure, model.n_layers, tuple(q.id for q in task.questions), plan.seed)
+    model.check_procedure([question.text for question in task.questions[:1]], procedure)
+    asked = checked_probes(model, task, plan.probes, setting, earlier=Path(out))
     batch_size = plan.batch_size or whole_batch(model.n_layers)
     record = _record(model, task, procedure, plan, batch_size=batch_size, warnings=warnings)
     with Run.create_or_resume(
@@ -128,7 +132,9 @@ def audit(
     ) as run:
         loop = _Loop(model, task, run, batch_size, watcher)
         loop.run(Deployed(procedure, plan.n_draws))
-        for probe, note in _noted(run, asked, setting):
+        setting = replace(setting, log=partial(routes_of, run))
+        for note in noted_probes(run, asked):
+            probe, _ = load_probe(note.line, setting)
             rows = loop.run(probe)
             loop.replay(probe, note, rows)
             if not note.exchangeable:
@@ -223,17 +229,6 @@ def _asked(probe: Probe, task: Task, rows: Sequence[Attempt]) -> dict[tuple[str,
             history.append(log[key])
             found[key] = draw.procedure
     return found
-
-
-def _noted(run: Run, asked: Sequence[tuple[Probe, Probed]], setting: Setting) -> list[tuple[Probe, Probed]]:
-    """Every probe that the run has had so far or is asked for now, at its largest budget, and notes them."""
-    notes = [Probed.from_json(note) for note in run.read_json(PROBES)] if (run.path / PROBES).exists() else []
-    known = {note.name: (load_probe(note.line, setting)[0], note) for note in notes}
-    for probe, note in asked:
-        if note.name not in known or known[note.name][1].n_draws < note.n_draws:
-            known[note.name] = probe, note
-    run.write_json(PROBES, [asdict(note) for _, note in known.values()])
-    return [*known.values()]
 
 
 def _record(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from interp.models.checkpoint import Checkpoint
-from interp.models.decode import Answer, Batch, Stepper, decode
+from interp.models.decode import Answer, Batch, Stepper, decode, read
 from interp.models.model import Completion, Forward, Rendered
 from interp.models.recording import Recording
 from interp.procedure import Prompt, Request
@@ -164,6 +164,42 @@ class Backend(Checkpoint):
                     scores=answer.scored and answer.scored.finished(answer.tokens, self.decode),
                 )
         return [completions[row] for row in range(len(requests))]
+
+    def answer_logprobs(
+        self, requests: Sequence[Request], answers: Sequence[Sequence[int]]
+    ) -> list[list[float]]:
+        """Log-probability of each token of answers that are given, in nats, before any temperature.
+
+        Args:
+            requests: How each is asked.
+            answers: Token ids, at least one an answer.
+
+        Raises:
+            Unsupported: A procedure asks for what the model cannot do.
+        """
+        found: dict[int, list[float]] = {}
+        for request in requests:
+            self.check_asked(request.procedure)
+        for start in range(0, len(requests), MAX_BATCH):
+            chunk = range(start, min(start + MAX_BATCH, len(requests)))
+            routes = [requests[row].procedure.route for row in chunk]
+            for places in batches_of(routes, apart=not self.layout.forks):
+                rows = [chunk[place] for place in places]
+                asked = [requests[row] for row in rows]
+                batch = Batch(
+                    prompts=[self.render(r.text, r.procedure.prompt).tokens for r in asked],
+                    rows=[r.procedure.interventions for r in asked],
+                    decodings=[],
+                    routes=[r.procedure.route for r in asked],
+                )
+                read_off = self.read_answers(batch, [answers[row] for row in rows])
+                found.update(zip(rows, read_off, strict=True))
+        return [found[row] for row in range(len(requests))]
+
+    def read_answers(self, batch: Batch, answers: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Log-probability of each token of one answer a row."""
+        with torch.inference_mode():
+            return read(self.stepper(batch), answers)
 
     def _cost(self, route: Route | None, n_prompt: int, n_new: int) -> int:
         """Layers times tokens, as the answer would cost alone; a half counts as one half."""

@@ -127,6 +127,32 @@ def decode(
         logits = stepper.step(torch.tensor([answers[row].tokens[-1] for row in alive], device=logits.device))
 
 
+def read(stepper: Stepper, answers: Sequence[Sequence[int]]) -> list[list[float]]:
+    """Log-probability of each token of answers that are given.
+
+    Args:
+        stepper: A batch of their prompts, not yet prefilled.
+        answers: One answer a row, each of at least one token.
+    """
+    found: list[list[float]] = [[] for _ in answers]
+    alive = list(range(len(answers)))
+    logits = stepper.prefill()
+    while True:
+        tokens = [answers[row][len(found[row])] for row in alive]
+        chosen = torch.tensor(tokens, device=logits.device)[:, None]
+        logprobs = logits.float().log_softmax(-1).gather(-1, chosen)[:, 0]
+        for row, logprob in zip(alive, logprobs.double().tolist(), strict=True):
+            found[row].append(logprob)
+        kept = [place for place, row in enumerate(alive) if len(found[row]) < len(answers[row])]
+        if not kept:
+            return found
+        last = [tokens[place] for place in kept]
+        if len(kept) < len(alive):
+            alive = [alive[place] for place in kept]
+            stepper.keep(torch.tensor(kept, device=logits.device))
+        logits = stepper.step(torch.tensor(last, device=logits.device))
+
+
 def add_scores(answers: Sequence[Answer], logits: Float[Tensor, "row vocab"], tokens: Sequence[int]) -> None:
     """Notes what the model thought of the next token of each answer."""
     for answer, row in zip(answers, token_scores(logits, tokens), strict=True):

@@ -164,6 +164,17 @@ class Model(Protocol):
         """
         ...
 
+    def answer_logprobs(
+        self, requests: Sequence[Request], answers: Sequence[Sequence[int]]
+    ) -> list[list[float]]:
+        """Log-probability of each token of answers that are given, in nats, before any temperature.
+
+        Args:
+            requests: How each is asked.
+            answers: Token ids, at least one an answer.
+        """
+        ...
+
     def head(self, resid: Float[Tensor, "... d_model"]) -> Float[Tensor, "... vocab"]:
         """Final norm and unembedding: the logit lens of a residual stream."""
         ...

@@ -143,6 +143,17 @@ class NnsightModel(Backend):
             answer.activations = {site: whole.first(n_new) for site, whole in recorded.items()}
         return answers
 
+    def read_answers(self, batch: Batch, answers: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Log-probability of each token of one answer a row, from a pass over each with its prompt."""
+        found: list[list[float]] = []
+        for prompt, edits, answer in zip(batch.prompts, batch.rows, answers, strict=True):
+            with torch.no_grad():
+                logits = self.forward([*prompt, *answer[:-1]], interventions=edits).logits[0]
+            logprobs = logits[len(prompt) - 1 :].float().log_softmax(-1)
+            chosen = torch.tensor(list(answer), device=logprobs.device)[:, None]
+            found.append(logprobs.gather(-1, chosen)[:, 0].double().tolist())
+        return found
+
     def decoded_logits(
         self, prompts: Sequence[tuple[int, ...]], n_new_tokens: int
     ) -> Float[Tensor, "batch step vocab"]:

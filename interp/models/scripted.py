@@ -140,6 +140,10 @@ class Scripted:
         """Raises `Unsupported`: a script has no activations."""
         raise Unsupported(f"{self.name} only generates. Load a model with weights to run a forward pass.")
 
+    def answer_logprobs(self, *_: object, **__: object) -> NoReturn:
+        """Raises `Unsupported`: a script has no probabilities."""
+        raise Unsupported(f"{self.name} only generates. Load a model with weights to read answers.")
+
     def head(self, *_: object, **__: object) -> NoReturn:
         """Raises `Unsupported`: a script has no head."""
         raise Unsupported(f"{self.name} only generates. Load a model with weights for a logit lens.")

@@ -67,6 +67,8 @@ class Probed:
         sees_verdicts: Whether its draws depend on the gold answers.
         exchangeable: Whether its draws are independent repetitions. The draws of a sweep are all different:
             its first k are then k of them in random order.
+        ordered: Whether later draws depend on earlier ones, so that its first k attempts are the first k in
+            order.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Probed:
     n_controls: int = 0
     sees_verdicts: bool = False
     exchangeable: bool = True
+    ordered: bool = False
 
     @property
     def budget(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,7 +54,8 @@ def reach_table(
     commonest of k right; at powers of two up to `MOST_K` and at the whole budget, else null); `floor` (k
     guesses among each question's options; null unless all have some); `decoy` (the same attempts against
     wrong targets, averaged within a question first; null unless all have some); `excess` (reach - decoy)
-    with its interval. Intervals are 95 percent and draw whole clusters: see
+    with its interval. A probe whose draws are ordered is read at its first k attempts instead, in order.
+    Intervals are 95 percent and draw whole clusters: see
     `interp.means.fraction_intervals` and `difference_intervals`.
 
     Args:
@@ -67,14 +68,18 @@ def reach_table(
     """
     counts = tally(attempts)
     n, right = counts["n"].to_numpy(), counts["n_right"].to_numpy()
-    ks = budgets(int(n.min()))
-    columns: dict[str, dict[int, Column]] = {
-        "reach": _each(pass_at_k, n, right, ks),
-        "pass_hat": _each(pass_hat_k, n, right, ks),
-        "majority": _majorities(attempts, ks),
-        "floor": _floors(questions, ks),
-        "decoy": _decoys(attempts, targets, counts, ks),
-    }
+    if probe.ordered:
+        ks = budgets(int(n.max()))
+        columns = _in_order(attempts, questions, targets, ks)
+    else:
+        ks = budgets(int(n.min()))
+        columns: dict[str, dict[int, Column]] = {
+            "reach": _each(pass_at_k, n, right, ks),
+            "pass_hat": _each(pass_hat_k, n, right, ks),
+            "majority": _majorities(attempts, ks),
+            "floor": _floors(questions, dict.fromkeys(ks, n)),
+            "decoy": _decoys(attempts, targets, counts, ks),
+        }
     decoys = columns["decoy"]
     excess = {k: columns["reach"][k] - decoys[k] for k in decoys}
     labels = clusters.labels
@@ -95,6 +100,33 @@ def reach_table(
         for k in ks
     ]
     return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _in_order(
+    attempts: pl.DataFrame, questions: Sequence[Question], targets: pl.DataFrame, ks: Sequence[int]
+) -> dict[str, dict[int, Column]]:
+    """Every column for the first k attempts in order; a question whose search has ended keeps what it had."""
+    columns: dict[str, dict[int, Column]] = {
+        name: {} for name in ("reach", "pass_hat", "majority", "floor", "decoy")
+    }
+    tried: dict[int, np.ndarray] = {}
+    for k in ks:
+        first = attempts.filter(pl.col("attempt") < k)
+        counts = tally(first)
+        n, hits = counts["n"].to_numpy(), counts["n_right"].to_numpy()
+        tried[k] = n
+        columns["reach"][k] = (hits > 0).astype(float)
+        columns["pass_hat"][k] = (hits == n).astype(float)
+        if (k & (k - 1) == 0 and k <= MOST_K) or k == ks[-1]:
+            columns["majority"][k] = _majority(first)
+        index = counts.with_row_index("row")
+        found = decoy_counts(first, targets).join(index, on="question", how="inner", maintain_order="left")
+        if found["row"].n_unique() == counts.height:
+            rows = found["row"].to_numpy()
+            hit = np.bincount(rows, weights=found["n_hits"].to_numpy() > 0, minlength=counts.height)
+            columns["decoy"][k] = hit / np.bincount(rows, minlength=counts.height)
+    columns["floor"] = _floors(questions, tried)
+    return columns
 
 
 def _each(
@@ -130,11 +162,27 @@ def _majorities(attempts: pl.DataFrame, ks: Sequence[int]) -> dict[int, Column]:
     return {k: majorities_at_k(n_right, others, k, blank=n_blank) for k in sorted(read)}
 
 
-def _floors(questions: Sequence[Question], ks: Sequence[int]) -> dict[int, Column]:
+def _floors(questions: Sequence[Question], tried: Mapping[int, np.ndarray]) -> dict[int, Column]:
+    """What guessing reaches, by k; a question that had fewer attempts has fewer guesses."""
     sizes = [len(question.choices) or len(question.candidates) for question in questions]
     if not all(sizes):
         return {}
-    return {k: np.array([chance_floor(k, m) for m in sizes]) for k in ks}
+    return {
+        k: np.array([chance_floor(min(k, int(a)), m) for a, m in zip(n, sizes, strict=True)])
+        for k, n in tried.items()
+    }
+
+
+def _majority(attempts: pl.DataFrame) -> Column:
+    """Whether the commonest answer of each question is right; a tie counts by its share."""
+    n = tally(attempts)["n"].to_numpy()
+    found = np.zeros(len(n))
+    order = attempts["question"].unique(maintain_order=True)
+    for size in np.unique(n):  # questions with equally many attempts are read together
+        some = order.filter(pl.Series(n == size))
+        rows = attempts.filter(pl.col("question").is_in(some.implode()))
+        found[n == size] = _majorities(rows, [int(size)])[int(size)]
+    return found
 
 
 def _decoys(

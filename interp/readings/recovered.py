@@ -35,7 +35,7 @@ def selector_table(
     clusters: Clusters,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """One row a selector, best first.
+    """One row a selector, best first; a question for which it picks nothing keeps its deployed answer.
 
     Columns: `probe`, `selector`, `family`; `accuracy` and its interval; `difference` to the deployed
     answers, paired, and its interval; `recovered` = (accuracy - deployed) / (oracle - deployed), with an
@@ -60,7 +60,8 @@ def selector_table(
         maintain_order="left",
     )
     names = [name for name in wide.columns if name != "question"]
-    values = wide.select(names).to_numpy()
+    values = wide.select(pl.col(names).cast(pl.Float64)).to_numpy()
+    values = np.where(np.isnan(values), before[:, None], values)
     ends = fraction_intervals(values, clusters=clusters.labels)
     gains = difference_intervals(values - before[:, None], clusters=clusters.labels, seed=seed)
     shares = _recovered(values, before, most, clusters, seed=seed)

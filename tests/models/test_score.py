@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from interp.intervention import silence
 from interp.models.score import N_TOP, token_scores, token_starts
 from interp.procedure import Decoding, Procedure, Prompt, Request, Template
+from interp.route import Route
 
 PLAIN = Prompt(template=Template.PLAIN)
 BACKENDS = ("llama", "lens:llama", "nnsight:llama")
@@ -68,6 +69,32 @@ def test_sampled_answers_are_scored_before_temperature(tiny_model):
         logits = logits[len(answer.prompt.tokens) - 1 :].detach()
         expected = [row[0] for row in token_scores(logits, answer.tokens)]
         assert answer.scores.logprob == pytest.approx(expected, abs=2e-4)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_given_answers_are_read_as_a_forward_pass_reads_them(tiny_model, name):
+    model = tiny_model(name)
+    texts = ("What is 3?", "Which is larger, 3 or 8?", "What is 3?")
+    answers = ((5, 9, 2, 7), (11,), (5, 9, 3))
+    edits = ((), (silence(1),), ())
+    requests = [Request(t, Procedure(PLAIN, interventions=e)) for t, e in zip(texts, edits, strict=True)]
+    found = model.answer_logprobs(requests, answers)
+    for request, answer, logprobs in zip(requests, answers, found, strict=True):
+        prompt = model.render(request.text, PLAIN).tokens
+        edited = request.procedure.interventions
+        logits = model.forward([*prompt, *answer[:-1]], interventions=edited).logits[0, len(prompt) - 1 :]
+        expected = logits.detach().log_softmax(-1).gather(-1, torch.tensor(answer)[:, None])[:, 0]
+        assert logprobs == pytest.approx(expected.tolist(), abs=2e-4)
+
+
+def test_answers_are_read_on_a_route(tiny_model):
+    model = tiny_model("llama")
+    route = Route((0, 2, 2, 3))
+    (found,) = model.answer_logprobs([Request("Hm", Procedure(PLAIN, route=route))], [(5, 9)])
+    prompt = model.render("Hm", PLAIN).tokens
+    logits = model.forward([*prompt, 5], route=route).logits[0, len(prompt) - 1 :].detach()
+    expected = logits.log_softmax(-1).gather(-1, torch.tensor([[5], [9]]))[:, 0]
+    assert found == pytest.approx(expected.tolist(), abs=2e-4)
 
 
 @pytest.mark.parametrize("text", ["The answer is 42.", "Zürich, São Tomé", "数字 12 or 🙂 7?", "a\n\n b  c"])

@@ -2,7 +2,7 @@
 
     python analyses/routing/run.py analyses/routing/small.toml runs/routing
 
-Started again it goes on where it was. About half an hour on two cores for small.toml.
+Started again it goes on where it was. About an hour on two cores for small.toml.
 """
 
 from __future__ import annotations

@@ -79,10 +79,11 @@ def re_polar(  # noqa: PLR0913
 
 def route_of(edits: Edits, n_layers: int) -> Route:
     """The plain order with edits that do not overlap."""
-    route = Route.identity(n_layers)
+    layers = list(range(n_layers))
     for edit in sorted(edits, reverse=True):  # from the end, so that places stay layers
-        route = edit.of(route)
-    return route
+        block = slice(edit.start, edit.start + edit.n)
+        layers[block] = layers[block] * edit.times
+    return Route(tuple(layers))
 
 
 def _score(child: _Node, node: _Node, c: float, penalty: float, n_layers: int) -> float:

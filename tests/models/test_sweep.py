@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interp.intervention import Mean, Scale, Scope, silence
-from interp.models import batch
+from interp.models import prefix
 from interp.models.batch import HookedBatch
 from interp.models.decode import Batch
-from interp.models.sweep import common_prefix, plan_forks
+from interp.models.prefix import common_prefix
+from interp.models.sweep import plan_forks
 from interp.models.tiny import ARCHITECTURES
 from interp.procedure import Decoding, Procedure, Prompt, Request
 from interp.site import Point, Site
@@ -138,7 +139,7 @@ def test_a_sweep_runs_shared_layers_and_beginnings_once(tiny_model, monkeypatch)
         completions = list(model.generate(requests))
         shared = sum(seen)
         seen.clear()
-        monkeypatch.setattr(batch, "MIN_PREFIX", 10**6)
+        monkeypatch.setattr(prefix, "MIN_PREFIX", 10**6)
         list(model.generate(requests))
         forked = sum(seen)
     finally:

@@ -20,9 +20,10 @@ class Greedy:
     """Leaves out layer after layer, each time the one without which most validation questions are right.
 
     Validation questions are asked every deletion from the current route; of equally good ones the highest
-    layer goes. It ends after `n_deletions`, or when no deletion keeps as many right as the last. The other
-    questions are then asked on the chain of routes that was found, the first deletion first: what they are
-    asked does not depend on their own verdicts, but on those of the validation questions.
+    layer goes. It ends after `n_deletions`, or when no deletion keeps as many right as the last. Then all
+    questions are asked on the chain of routes that was found, the first deletion first. Only the chain counts
+    as attempts; the draws before it, `n_search` of them kept free, are the search. What a question is asked
+    does not depend on its own verdicts unless it is a validation question.
 
     Reference:
         "TALE: task-aware layer elimination", arXiv 2510.22767 (2025). The validation share is ours.
@@ -87,11 +88,14 @@ class Greedy:
                 break
             route, before, draw = routes[best], counts[best], draw + len(routes)
             chain.append(route)
-        others = [question.id for question in questions if question.id not in set(asked)]
-        if not others or (others[0], 0) in right:
-            return []
         return [
-            Draw(question, d, replace(self.procedure, route=r))
-            for d, r in enumerate(chain)
-            for question in others
+            Draw(question.id, d, replace(self.procedure, route=r))
+            for d, r in enumerate(chain, n_search(self.n_layers))
+            for question in questions
+            if (question.id, d) not in right
         ]
+
+
+def n_search(n_layers: int) -> int:
+    """Draws that are kept free for a whole search, so that a longer chain changes no draw."""
+    return sum(range(2, n_layers + 1))

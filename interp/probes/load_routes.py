@@ -13,7 +13,7 @@ from interp.probes.beam import beam
 from interp.probes.cola import cola
 from interp.probes.dr_llm_walk import dr_llm_walk
 from interp.probes.exhaustive import Exhaustive
-from interp.probes.greedy import Greedy
+from interp.probes.greedy import Greedy, n_search
 from interp.probes.hill_climb import hill_climb
 from interp.probes.menu import Log, Menu
 from interp.probes.probe import Probe, Probed
@@ -129,10 +129,11 @@ def _greedy(line: Line, setting: Setting) -> tuple[Probe, Probed]:
         name=line.named(keys),
     )
     about = (
-        f"greedy deletion on {probe.share:g} of the questions, whose verdicts it sees; the rest get its chain"
+        f"greedy deletion on {probe.share:g} of the questions, whose verdicts it sees; then its chain for all"
     )
-    n_most = sum(setting.n_layers - i for i in range(probe.n_deletions))
-    return probe, _noted(probe.name, line, about, n_most, sees_verdicts=True)
+    first = n_search(setting.n_layers)
+    note = _noted(probe.name, line, about, first + probe.n_deletions, sees_verdicts=True)
+    return probe, replace(note, n_controls=first)
 
 
 def _menu(line: Line, setting: Setting) -> tuple[Probe, Probed]:

@@ -63,7 +63,8 @@ class Probed:
         line: The line that it was asked for by ("sampling:32").
         about: What it does, in words.
         n_draws: Draws a question, controls included: the budget.
-        n_controls: Draws at the beginning that ask the deployed procedure again and reach nothing.
+        n_controls: Draws at the beginning that are no attempts: they ask the deployed procedure again, or are
+            a search on some of the questions.
         sees_verdicts: Whether its draws depend on the gold answers.
         exchangeable: Whether its draws are independent repetitions. The draws of a sweep are all different:
             its first k are then k of them in random order.

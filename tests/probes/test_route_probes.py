@@ -107,9 +107,10 @@ def test_routes_are_new_valid_and_within_the_budget(line: str) -> None:
         by_question.setdefault(draw.question, []).append(draw)
     assert set(by_question) == set(SETTING.questions)
     for asked in by_question.values():
-        assert [draw.draw for draw in asked] == list(range(len(asked)))
-        routes = [route_in(draw) for draw in asked]
-        assert len(set(routes)) == len(routes) <= note.n_draws
+        attempts = [draw for draw in asked if draw.draw >= note.n_controls]
+        assert [draw.draw for draw in attempts] == [note.n_controls + i for i in range(len(attempts))]
+        routes = [route_in(draw) for draw in attempts]
+        assert 0 < len(set(routes)) == len(routes) <= note.budget
         assert Route.identity(N) not in routes
 
 
@@ -294,11 +295,19 @@ def test_greedy_finds_the_layers_that_stand_in_the_way() -> None:
     probe = Greedy(PROCEDURE, N, 2, share=0.8, seed=1)
     validation = probe.validation(QUESTIONS)
     last = rounds(probe, verdict)[-1]
-    others = [q.id for q in QUESTIONS if q.id not in validation]
     assert len(validation) == 4
-    assert [draw.question for draw in last] == others * 2
-    assert route_in(last[0]) == skip(Route.identity(N), 5)
-    assert route_in(last[1]) == Route((0, 1, 3, 4, 6, 7))
+    assert [draw.question for draw in last] == [q.id for q in QUESTIONS] * 2
+    assert [route_in(draw) for draw in last] == [skip(Route.identity(N), 5)] * 5 + [
+        Route((0, 1, 3, 4, 6, 7))
+    ] * 5
+
+
+def test_a_longer_chain_of_greedy_adds_rows_and_changes_none() -> None:
+    few, more = (
+        {(d.question, d.draw): d.procedure for draws in rounds(Greedy(PROCEDURE, N, n), some) for d in draws}
+        for n in (1, 3)
+    )
+    assert few.items() < more.items()
 
 
 def test_greedy_ends_where_a_deletion_costs() -> None:

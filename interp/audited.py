@@ -19,7 +19,7 @@ from interp.readings.clusters import Clusters, clusters_of
 from interp.readings.curves import SCHEMA as REACH_SCHEMA
 from interp.readings.curves import reach_table
 from interp.readings.decoys import decoy_targets
-from interp.readings.probed import attempts_of
+from interp.readings.probed import attempts_of, tuned_on
 from interp.readings.recovered import SCHEMA as SELECTOR_SCHEMA
 from interp.readings.recovered import selector_table
 from interp.readings.selectors import picked
@@ -227,7 +227,13 @@ class AuditRun:
             oracle = self.found[name].select("question", right=pl.col("reachable") | default["right"])
             tables.append(
                 selector_table(
-                    picked(self.attempts[name], self.deployed, probe),
+                    picked(
+                        self.attempts[name],
+                        self.deployed,
+                        probe,
+                        clusters=self.clusters,
+                        tuned=tuned_on(self.table, probe),
+                    ),
                     probe=name,
                     default=default,
                     oracle=oracle,
@@ -260,7 +266,7 @@ class Figures:
 
         name = probe or next(iter(self.of.probes))
         shown = self.of.question_table().rename({f"rate {name}": "rate"})
-        return question_map(shown, probe=name)
+        return question_map(shown, probe=self.of.probes[name].title)
 
     def selector_chart(self, probe: str | None = None) -> go.Figure:
         """What each answer-blind selector keeps of what the probe (the first, unless named) reaches."""
@@ -269,7 +275,12 @@ class Figures:
         name = probe or next(iter(self.of.probes))
         rows = self.of.selectors().filter(pl.col("probe") == name)
         reached = self.of.found[name]["reachable"] | self.of.deployed["right"]
-        return selector_chart(rows, default=self.of.audit.realized, oracle=float(reached.mean() or 0.0))  # pyright: ignore[reportArgumentType]
+        return selector_chart(
+            rows,
+            default=self.of.audit.realized,
+            oracle=float(reached.mean() or 0.0),  # pyright: ignore[reportArgumentType]
+            sees_verdicts=self.of.probes[name].sees_verdicts,
+        )
 
     def all(self) -> dict[str, go.Figure]:
         """Every figure by name."""

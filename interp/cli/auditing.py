@@ -167,13 +167,20 @@ def print_audit(run: AuditRun) -> None:
         numbers = (reached.decoy, reached.floor, reached.first, reached.majority, reached.confirmed)
         low, high = reached.reach_interval
         cells = [f"{reached.reach:.2f}", f"{low:.2f}-{high:.2f}", *map(_number, numbers)]
-        table.add_row(Text(reached.probe.name), str(reached.k), *cells)
+        table.add_row(Text(reached.probe.title), str(reached.k), *cells)
     if found.probes:
         console.print(table, "")
-    for name in run.probes:
+    for name, shown in run.probes.items():
         rows = run.selectors().filter(probe=name).head(5)
         kept = Table(
-            f"picks of {name}", "right", "of the gain", "made wrong", "gained", "lost", "p (Holm)", box=None
+            f"picks of {shown.title}",
+            "right",
+            "of the gain",
+            "made wrong",
+            "gained",
+            "lost",
+            "p (Holm)",
+            box=None,
         )
         for row in rows.iter_rows(named=True):
             numbers = (row["accuracy"], row["recovered"], row["harm"])

@@ -51,7 +51,8 @@ def reach_curve(reach: pl.DataFrame, *, deployed: float, n_questions: int) -> go
         reach: One row a probe and k: `probe`, `k`, `reach` with `reach_low` and `reach_high`, `majority`,
             `pass_hat` (all k right), `floor` (guessing) and `decoy` (wrong targets), all shares of questions,
             null where there is none. `excess_low`, the lower end of reach - decoy, is used where it is given.
-            A column `run` ("before", "after") sets two runs in each panel.
+            A column `run` ("before", "after") sets two runs in each panel. A column `sees_verdicts` marks the
+            probes whose draws depend on the gold answers.
         deployed: The deployed score; of two runs the one after.
         n_questions: Number of questions.
 
@@ -61,6 +62,8 @@ def reach_curve(reach: pl.DataFrame, *, deployed: float, n_questions: int) -> go
     theme.require_rows(reach, "the table of reach")
     if "run" not in reach.columns:
         reach = reach.with_columns(run=pl.lit("after"))
+    if "sees_verdicts" not in reach.columns:
+        reach = reach.with_columns(sees_verdicts=pl.lit(value=False))
     floats = [name for name, kind in reach.schema.items() if kind.is_float()]
     reach = reach.with_columns(pl.col(floats).fill_nan(None)).sort("k", maintain_order=True)
     probes = reach["probe"].unique(maintain_order=True).to_list()
@@ -78,7 +81,8 @@ def reach_curve(reach: pl.DataFrame, *, deployed: float, n_questions: int) -> go
         rows = reach.filter(pl.col("probe") == probe)
         panel = _panel(figure, rows, i, across)
         colour, band = theme.PROBES[i % len(theme.PROBES)]
-        name = f"<b>{theme.label(shortened(probe, _NAME_COLUMNS[across]))}</b>"
+        mark = " oracle" if rows["sees_verdicts"][0] else ""
+        name = f"<b>{theme.label(shortened(probe, _NAME_COLUMNS[across] - len(mark)))}</b>{mark}"
         _write(figure, panel, name, x=0, y=1, colour=colour)
         _add_curves(figure, panel, rows, (colour, band), deployed)
     for i in range(len(probes), n_rows * across):
@@ -260,5 +264,6 @@ def _note(reach: pl.DataFrame, n_questions: int) -> str:
     says = [counted(n_questions, "question"), "band: 95% interval"]
     after = reach.filter(pl.col("run") == "after")
     says += ["dashed: the same attempts against wrong targets"] * (after["decoy"].null_count() < after.height)
+    says += ["oracle: draws depend on the gold answers"] * bool(after["sees_verdicts"].any())
     says += ["dotted: guessing"] * (after["floor"].null_count() < after.height)
     return "; ".join(says) + "."

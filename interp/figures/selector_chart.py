@@ -22,7 +22,9 @@ _FAMILIES = {
 _OTHER = ("other", theme.SOFT_INK, "cross")
 
 
-def selector_chart(selectors: pl.DataFrame, *, default: float, oracle: float) -> go.Figure:
+def selector_chart(
+    selectors: pl.DataFrame, *, default: float, oracle: float, sees_verdicts: bool = False
+) -> go.Figure:
     """Accuracy of each selector between the deployed score and what the attempts reach.
 
     Args:
@@ -32,6 +34,8 @@ def selector_chart(selectors: pl.DataFrame, *, default: float, oracle: float) ->
             `difference_low`, the lower end of accuracy - default, paired, is used where it is given.
         default: The deployed score.
         oracle: Share of questions with a right attempt, or a right deployed answer.
+        sees_verdicts: Whether the attempts depend on the gold answers: then only the choice among them is
+            blind, and the figure says so.
 
     Raises:
         BadInput: The table has no row.
@@ -61,7 +65,8 @@ def selector_chart(selectors: pl.DataFrame, *, default: float, oracle: float) ->
         margin={"l": 60, "r": 16, "b": 88},
         legend=legend | {"font": {"size": 12, "color": theme.SOFT_INK}, "itemclick": False},
     )
-    note = "None sees the question's gold answer; whiskers: 95% intervals; shaded: worse than deployed."
+    blind = "Oracle attempts: they depend on gold answers" if sees_verdicts else "None sees the gold answer"
+    note = f"{blind}; whiskers: 95% intervals; shaded: worse than deployed."
     height = theme.TITLE_MARGIN + 88 + round(_ROW * (rows.height + 1.9))
     theme.layout(figure, _title(rows, default, oracle), note, height=height)
     return figure.update_layout(showlegend=True)
@@ -107,7 +112,7 @@ def _add_rules(figure: go.Figure, n_rows: int, low: float, *, default: float, or
     )  # fmt: skip
     for x, name, colour, left in (
         (default, "deployed", theme.REALIZED, True),
-        (oracle, "oracle", theme.INK, False),
+        (oracle, "reached", theme.INK, False),
     ):
         figure.add_shape(
             type="line", x0=x, x1=x, y0=-1.6, y1=n_rows - 0.4, line={"color": colour, "width": 2}

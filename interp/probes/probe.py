@@ -86,6 +86,11 @@ class Probed:
         """Attempts a question."""
         return self.n_draws - self.n_controls
 
+    @property
+    def title(self) -> str:
+        """The name as tables and figures show it: a probe whose draws depend on gold answers says so."""
+        return f"{self.name} (oracle)" if self.sees_verdicts else self.name
+
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Probed:
         """Inverse of `dataclasses.asdict`."""

@@ -25,6 +25,7 @@ MOST_K = 64
 """Budgets up to this one are all read; above it those that double, and the whole budget."""
 SCHEMA = {
     "probe": pl.String,
+    "sees_verdicts": pl.Boolean,
     "k": pl.Int64,
     **dict.fromkeys(
         ("reach", "reach_low", "reach_high", "pass_hat", "majority", "floor", "decoy"), pl.Float64
@@ -50,13 +51,13 @@ def reach_table(
 ) -> pl.DataFrame:
     """One row a k: what k attempts reach, by the unbiased estimate, averaged over questions.
 
-    Columns: `probe`; `k`; `reach` (pass@k) with its interval; `pass_hat` (all k right); `majority` (the
-    commonest of k right; at powers of two up to `MOST_K` and at the whole budget, else null); `floor` (k
-    guesses among each question's options; null unless all have some); `decoy` (the same attempts against
-    wrong targets, averaged within a question first; null unless all have some); `excess` (reach - decoy)
-    with its interval. A probe whose draws are ordered is read at its first k attempts instead, in order.
-    Intervals are 95 percent and draw whole clusters: see
-    `interp.means.fraction_intervals` and `difference_intervals`.
+    Columns: `probe`; `sees_verdicts`, whether its draws depend on the gold answers; `k`; `reach` (pass@k)
+    with its interval; `pass_hat` (all k right); `majority` (the commonest of k right; at
+    powers of two up to `MOST_K` and at the whole budget, else null); `floor` (k guesses among each question's
+    options; null unless all have some); `decoy` (the same attempts against wrong targets, averaged within a
+    question first; null unless all have some); `excess` (reach - decoy) with its interval. A probe whose
+    draws are ordered is read at its first k attempts instead, in order. Intervals are 95 percent and draw
+    whole clusters: see `interp.means.fraction_intervals` and `difference_intervals`.
 
     Args:
         attempts: The probe's rows, as `attempts_of` gives them.
@@ -92,7 +93,7 @@ def reach_table(
             zip(excess, difference_intervals(stacked, clusters=labels, seed=seed), strict=True)
         )
     rows = [
-        {"probe": probe.name, "k": k}
+        {"probe": probe.name, "sees_verdicts": probe.sees_verdicts, "k": k}
         | {name: float(values[k].mean()) if k in values else None for name, values in columns.items()}
         | {"excess": float(excess[k].mean()) if k in excess else None}
         | dict(zip(("reach_low", "reach_high"), reach_ends[k], strict=True))

@@ -40,6 +40,17 @@ def attempts_of(table: pl.DataFrame, probe: Probed, ids: Sequence[str]) -> pl.Da
     return rows
 
 
+def tuned_on(table: pl.DataFrame, probe: Probed) -> frozenset[str]:
+    """Questions on which a probe has chosen what it asks of all: those that alone have draws before attempts.
+
+    A control that asks the deployed procedure again is asked of every question, and chooses nothing.
+    """
+    rows = table.filter(probe=probe.name)
+    before = rows.filter(pl.col("draw") < probe.n_controls)
+    some, every = frozenset(before["question"]), frozenset(rows["question"])
+    return some if some < every else frozenset()
+
+
 def tally(attempts: pl.DataFrame) -> pl.DataFrame:
     """One row a question, in order: `n` attempts and `n_right` of them."""
     return attempts.group_by("question", maintain_order=True).agg(n=pl.len(), n_right=pl.col("right").sum())

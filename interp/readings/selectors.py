@@ -6,14 +6,15 @@ An attempt whose answer could not be read is not picked while another could.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import polars as pl
 
 from interp.probes.probe import Probed
-from interp.question import seeded_order
+from interp.readings.chosen import one_for_all
+from interp.readings.clusters import Clusters
 from interp.readings.scores import GROUP, with_scores
 from interp.readings.states import most_voted
 
@@ -45,7 +46,14 @@ class Selector:
     about: str = ""
 
 
-def picked(attempts: pl.DataFrame, deployed: pl.DataFrame, probe: Probed) -> pl.DataFrame:
+def picked(
+    attempts: pl.DataFrame,
+    deployed: pl.DataFrame,
+    probe: Probed,
+    *,
+    clusters: Clusters,
+    tuned: Collection[str] = (),
+) -> pl.DataFrame:
     """What every selector picks: one row a selector and question.
 
     Columns: `selector`, `family`, `question`, and `right`: whether the pick is right, or for the random
@@ -55,14 +63,18 @@ def picked(attempts: pl.DataFrame, deployed: pl.DataFrame, probe: Probed) -> pl.
         attempts: The probe's rows, as `attempts_of` gives them.
         deployed: One row a question; see `deployed_answers`.
         probe: The probe.
+        clusters: Which questions belong together.
+        tuned: Questions on which the probe has chosen; see `interp.readings.probed.tuned_on`.
     """
     scored = with_scores(attempts)
     found = [_row("a random attempt", "control", attempts.group_by("question").agg(pl.col("right").mean()))]
     for name, selector in SELECTORS.items():
         if _applies(scored, selector):
             found.append(_row(name, selector.family, selector.pick(scored, deployed)))
-    if not probe.exchangeable:
-        found.append(_row("one attempt for all", "trained", _one_for_all(scored)))
+    fixed = None if probe.exchangeable else one_for_all(scored, clusters, tuned)
+    if fixed is not None:
+        name = "one route for all" if fixed["route"].count() else "one attempt for all"
+        found.append(_row(name, "trained", fixed))
     return pl.concat(found)
 
 
@@ -126,19 +138,6 @@ def _override(attempts: pl.DataFrame, deployed: pl.DataFrame) -> pl.DataFrame:
     return deployed.join(strong, on="question", how="left", maintain_order="left").with_columns(
         right=pl.coalesce("override", "right")
     )
-
-
-def _one_for_all(attempts: pl.DataFrame) -> pl.DataFrame:
-    """The attempt that is right most often in one half of the questions, for the other half; both ways."""
-    order = seeded_order(attempts["question"].unique(maintain_order=True).to_list(), 0)
-    first = pl.col("question").is_in(order[: len(order) // 2])
-    halves = [attempts.filter(first), attempts.filter(~first)]
-    found: list[pl.DataFrame] = []
-    for train, test in (halves, halves[::-1]):
-        means = (train if train.height else test).group_by("attempt").agg(pl.col("right").mean())
-        best = means.sort("right", "attempt", descending=[True, False])["attempt"][0]
-        found.append(test.filter(pl.col("attempt") == best))
-    return pl.concat(found)
 
 
 _PROBABILITY = pl.col("logprob_mean").exp()

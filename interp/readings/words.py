@@ -67,7 +67,7 @@ def _of_probe(reached: Reached) -> list[str]:
 def _budget(reached: Reached) -> str:
     if reached.probe.exchangeable:
         return count(reached.k, "draw")
-    return count(reached.k, "attempt") + f" of {reached.probe.name}"
+    return count(reached.k, "attempt") + f" of {reached.probe.title}"
 
 
 def _verb(reached: Reached) -> str:

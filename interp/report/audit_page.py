@@ -68,7 +68,7 @@ def _probe_table(probes: tuple[Reached, ...]) -> NumberTable:
     )
     rows = [
         (
-            f"{r.probe.name} ({r.probe.about})",
+            f"{r.probe.title} ({r.probe.about})",
             str(r.k),
             theme.fraction(r.reach),
             theme.interval(*r.reach_interval),
@@ -103,7 +103,7 @@ def _selector_table(audited: AuditRun) -> NumberTable:
     rows = [
         (
             row["selector"],
-            row["probe"],
+            audited.probes[row["probe"]].title,
             row["family"],
             theme.fraction(row["accuracy"]),
             theme.interval(row["low"], row["high"]),

@@ -75,9 +75,9 @@ def test_rules_are_named_apart_from_each_other_and_lie_on_the_axis(default, orac
     low, high = figure.layout.xaxis.range
     assert low <= default <= oracle <= high
     named = {
-        a.text: a.xanchor for a in figure.layout.annotations if a.text.startswith(("deployed", "oracle"))
+        a.text: a.xanchor for a in figure.layout.annotations if a.text.startswith(("deployed", "reached"))
     }
-    assert named == {f"deployed {default:.2f}": "right", f"oracle {oracle:.2f}": "left"}
+    assert named == {f"deployed {default:.2f}": "right", f"reached {oracle:.2f}": "left"}
 
 
 def test_worse_than_deployed_is_shaded():

@@ -24,7 +24,8 @@ from interp.readings.states import deployed_answers
 
 def choices(audit: Made, probe=PROBE) -> dict[str, dict[str, float]]:
     deployed = deployed_answers(audit.table, "first", audit.ids)
-    found = picked(attempts_of(audit.table, probe, audit.ids), deployed, probe)
+    attempts = attempts_of(audit.table, probe, audit.ids)
+    found = picked(attempts, deployed, probe, clusters=clusters_of(audit.questions))
     return {
         name: dict(rows.select("question", "right").iter_rows())
         for (name,), rows in found.group_by("selector")
@@ -194,7 +195,7 @@ def test_recovered_fraction_harm_and_the_tests():
     attempts = attempts_of(audit.table, PROBE, audit.ids)
     reached = attempts.group_by("question", maintain_order=True).agg(pl.col("right").any())
     oracle = reached.with_columns(right=reached["right"] | deployed["right"])
-    picks = picked(attempts, deployed, PROBE)
+    picks = picked(attempts, deployed, PROBE, clusters=clusters_of(audit.questions))
     table = selector_table(
         picks, probe="sampling", default=deployed, oracle=oracle, clusters=clusters_of(audit.questions)
     )

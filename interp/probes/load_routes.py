@@ -128,7 +128,7 @@ def _greedy(line: Line, setting: Setting) -> tuple[Probe, Probed]:
         seed=setting.seed,
         name=line.named(keys),
     )
-    about = f"greedy deletion on {probe.share:g} of the questions (verdicts seen), then its chain for all"
+    about = f"greedy deletion, which sees verdicts on {probe.share:g} of the questions; its chain for all"
     first = n_search(setting.n_layers)
     note = _noted(probe.name, line, about, first + probe.n_deletions, sees_verdicts=True)
     return probe, replace(note, n_controls=first)

@@ -16,9 +16,11 @@ from interp.probes.probe import Probed
 from interp.question import Question
 from interp.readings.audit import Audit, Reached, reached_by, summarize
 from interp.readings.clusters import Clusters, clusters_of
+from interp.readings.contrast import MARGIN, anytime_table, contrast_table, search_pairs
 from interp.readings.curves import SCHEMA as REACH_SCHEMA
 from interp.readings.curves import reach_table
 from interp.readings.decoys import decoy_targets
+from interp.readings.placement import placement_table
 from interp.readings.probed import attempts_of, tuned_on
 from interp.readings.recovered import SCHEMA as SELECTOR_SCHEMA
 from interp.readings.recovered import selector_table
@@ -177,6 +179,53 @@ class AuditRun:
         return self._selectors
 
     @cached_property
+    def search_pairs(self) -> list[tuple[str, str, int]]:
+        """Searches over routes, each with what it must beat; see `interp.readings.contrast.search_pairs`."""
+        return search_pairs(self.probes, self.attempts)
+
+    def contrast(self, margin: float = MARGIN) -> pl.DataFrame:
+        """Searches against probes that know no answer; see `interp.readings.contrast.contrast_table`.
+
+        Two rows a pair: the budget matched in attempts (different routes), and in layer-tokens.
+
+        Args:
+            margin: How much less reach counts as no worse; to be stated before the run.
+        """
+        tables = [
+            contrast_table(
+                self.attempts,
+                self.search_pairs,
+                margin=margin,
+                targets=self.targets,
+                clusters=self.clusters,
+                deployed=deployed,
+            )
+            for deployed in (None, self.deployed)
+        ]
+        return pl.concat(tables)
+
+    def anytime(self) -> pl.DataFrame:
+        """What probes over routes reach by layer-tokens; see `interp.readings.contrast.anytime_table`.
+
+        With a column `sees_verdicts`.
+        """
+        names = list(dict.fromkeys(name for one, two, _ in self.search_pairs for name in (one, two)))
+        most = max((k for _, _, k in self.search_pairs), default=0)
+        table = anytime_table(
+            {name: self.attempts[name] for name in names}, self.deployed, range(1, most + 1)
+        )
+        sees = {name: self.probes[name].sees_verdicts for name in names}
+        return table.with_columns(sees_verdicts=pl.col("probe").replace_strict(sees, return_dtype=pl.Boolean))
+
+    def placement(self, *, right: bool = False) -> pl.DataFrame:
+        """Where the routes of each probe skip and repeat; see `interp.readings.placement.placement_table`.
+
+        Args:
+            right: Whether only routes that were right count.
+        """
+        return placement_table(self.attempts, self.run.plan["model"]["n_layers"], right=right)
+
+    @cached_property
     def audit(self) -> Audit:
         """Every number of the summary."""
         curves = self._reach.partition_by("probe", as_dict=True) if self._reach.height else {}
@@ -282,9 +331,29 @@ class Figures:
             sees_verdicts=self.of.probes[name].sees_verdicts,
         )
 
+    def anytime_curve(self) -> go.Figure:
+        """What searches over routes reach by layer-tokens, beside those that know no answer."""
+        from interp.figures.anytime_curve import anytime_curve
+
+        audit = self.of.audit
+        return anytime_curve(self.of.anytime(), deployed=audit.realized, n_questions=audit.n_questions)
+
+    def placement_chart(self, search: str, null: str) -> go.Figure:
+        """Where a search puts its edits of the route, against where another probe puts them.
+
+        Args:
+            search: A probe over routes.
+            null: What it is compared with ("cola:reward=constant").
+        """
+        from interp.figures.placement_chart import placement_chart
+
+        return placement_chart(self.of.placement(), search=search, null=null)
+
     def all(self) -> dict[str, go.Figure]:
-        """Every figure by name."""
+        """Every figure that needs no choice, by name."""
         makers: list[Callable[[], go.Figure]] = []
         if self.of.probes:
             makers = [self.reach_curve, self.selector_chart, self.question_map]
+        if self.of.search_pairs:
+            makers.append(self.anytime_curve)
         return {maker.__name__: maker() for maker in makers}

@@ -7,6 +7,7 @@ Started again it goes on where it was. About an hour on two cores for small.toml
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -19,6 +20,10 @@ from interp.readings.running import RunningReach
 def main(plan_file: Path, out: Path) -> None:
     """Runs every case of the plan."""
     plan = tomllib.loads(plan_file.read_text())
+    out.mkdir(parents=True, exist_ok=True)
+    if not (out / "commit").exists():
+        told = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+        (out / "commit").write_text(told.stdout)
     model = interp.load(plan["model"])
     for case in plan["cases"]:
         task = interp.load_task(case["task"], n=plan["n"], seed=plan["seed"])

@@ -23,6 +23,8 @@ from interp.cli.options import (
 from interp.errors import BadInput
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from interp.audited import AuditRun
 
 
@@ -187,6 +189,8 @@ def print_audit(run: AuditRun) -> None:
             counts = ("-" if row[c] is None else str(row[c]) for c in ("gained", "lost"))
             kept.add_row(Text(row["selector"]), *map(_number, numbers), *counts, _number(row["p_holm"]))
         console.print(kept, "")
+    if run.search_pairs:
+        console.print(_contrasted(run), "")
     for warning in run.warnings:
         console.print(Text(f"Note: {warning}"), soft_wrap=not terminal)
     for i, sentence in enumerate(sentences(found)):
@@ -195,6 +199,27 @@ def print_audit(run: AuditRun) -> None:
         )
     console.print()
     console.print(Text(f"Page: {run.page}"), soft_wrap=True)
+
+
+def _contrasted(run: AuditRun) -> Table:
+    """Searches against probes that know no answer, budgets matched in attempts."""
+    from rich.table import Table
+    from rich.text import Text
+
+    found = run.contrast().filter(matched="attempts")
+    table = Table(
+        "search (oracle)", "against", "k", "reaches", "other", "difference", "95%", "p",
+        f"less than {found['margin'][0]:.2f} worse", box=None,
+    )  # fmt: skip
+    for row in found.iter_rows(named=True):
+        ends = f"{row['low']:+.2f} to {row['high']:+.2f}"
+        shares = (row["reach"], row["reach_other"])
+        said = "yes" if row["non_inferior"] else "not shown"
+        table.add_row(
+            Text(row["search"]), Text(row["other"]), str(row["k"]), *map(_number, shares),
+            f"{row['difference']:+.2f}", ends, _number(row["p"]), said,
+        )  # fmt: skip
+    return table
 
 
 def _number(value: float | None) -> str:

@@ -152,6 +152,8 @@ def write_readings(audited: AuditRun) -> None:
     run.write_table("questions.csv", audited.question_table())
     run.write_table("reach.csv", audited.reach())
     run.write_table("selectors.csv", audited.selectors())
+    if audited.search_pairs:
+        run.write_table("contrast.csv", audited.contrast())
     for name, found in audited.found.items():
         run.write_table(f"{file_name(name)}.csv", found)
     words = {"headline": headline(audited.audit), "sentences": sentences(audited.audit)}

@@ -25,6 +25,7 @@ FILES = (
     ("plan.json", "what was asked for"),
     ("environment.json", "versions, dtype, hashes"),
 )
+CONTRAST_FILE = ("contrast.csv", "one row a search and a probe that knows no answer, paired, budgets matched")
 
 
 def write_audit_page(audited: AuditRun) -> Path:
@@ -50,14 +51,18 @@ def audit_content(audited: AuditRun) -> QuestionsContent:
         figures_heading="What is delivered, what is reached, and what can be kept",
         figures=audited.figures.all(),
         left=("reach_curve", "question_map"),
-        tables=(_probe_table(audit.probes), _selector_table(audited)),
+        tables=(
+            _probe_table(audit.probes),
+            *([_contrast_table(audited)] if audited.search_pairs else []),
+            _selector_table(audited),
+        ),
         questions_about="One row a question: its deployed answer, and the commonest answers of each probe.",
         questions=tuple(audit_rows(audited)),
         filters=tuple(State),
         warnings=audited.warnings,
         plan=plan | {"probes": [probe.line for probe in audited.probes.values()]},
         environment=audited.run.environment,
-        files=FILES,
+        files=(*FILES[:3], *([CONTRAST_FILE] if audited.search_pairs else []), *FILES[3:]),
     )
 
 
@@ -93,6 +98,40 @@ def _probe_table(probes: tuple[Reached, ...]) -> NumberTable:
         "Unseen: chance that one more attempt says something new. Costs are those of the attempts alone."
     )
     return NumberTable("What each probe reaches", about, columns, tuple(rows))
+
+
+def _contrast_table(audited: AuditRun) -> NumberTable:
+    columns = (
+        *("Search", "Against", "Budget", "Reach", "Other", "Difference", "95%", "No worse"),
+        *("Only search", "Only other", "p", "Excess", "Other", "Layer-tokens", "Other"),
+    )
+    table = audited.contrast()
+    rows = [
+        (
+            audited.probes[row["search"]].title,
+            audited.probes[row["other"]].title,
+            f"{row['k']} {row['matched']}" if row["matched"] == "attempts" else f"layer-tokens of {row['k']}",
+            theme.fraction(row["reach"]),
+            theme.fraction(row["reach_other"]),
+            theme.signed(row["difference"]),
+            _signed((row["low"], row["high"])),
+            "yes" if row["non_inferior"] else "not shown",
+            str(row["only_search"]),
+            str(row["only_other"]),
+            _p(row["p"]),
+            theme.signed(row["excess"]),
+            theme.signed(row["excess_other"]),
+            f"{row['layer_tokens']:,.0f}",
+            f"{row['layer_tokens_other']:,.0f}",
+        )
+        for row in table.iter_rows(named=True)
+    ]
+    about = (
+        "A search sees the gold answers; what it is set against does not. Budget: so many attempts on "
+        "different routes, or the layer-tokens of so many deployed answers. Difference: other minus search, "
+        f"paired. No worse: the interval lies above \u2212{table['margin'][0]:.2f}. Layer-tokens: a question."
+    )
+    return NumberTable("Search against routes that know no answer", about, columns, tuple(rows))
 
 
 def _selector_table(audited: AuditRun) -> NumberTable:

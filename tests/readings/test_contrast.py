@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interp.errors import BadInput
+from interp.probes.probe import Probed
 from interp.readings.clusters import Clusters
-from interp.readings.contrast import anytime_table, contrast_table
+from interp.readings.contrast import anytime_table, contrast_table, search_pairs
 from interp.readings.placement import placement_table
 
 IDS = [f"q{i}" for i in range(8)]
@@ -41,7 +42,7 @@ hits = st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=8, max
 @given(hits, hits, st.integers(1, 6))
 def test_a_contrast_is_what_counting_says(one, two, k):
     attempts = {"a": made(one), "b": made(two, cost=7)}
-    row = contrast_table(attempts, [("a", "b")], k=k, margin=0.1, targets=TARGETS, clusters=ALONE).row(
+    row = contrast_table(attempts, [("a", "b", k)], margin=0.1, targets=TARGETS, clusters=ALONE).row(
         0, named=True
     )
     first = [any(row[:k]) for row in one]
@@ -61,7 +62,7 @@ def test_a_contrast_is_what_counting_says(one, two, k):
 @given(hits)
 def test_equal_probes_differ_by_nothing(one):
     attempts = {"a": made(one), "b": made(one)}
-    row = contrast_table(attempts, [("a", "b")], k=5, margin=0.1, targets=TARGETS, clusters=ALONE).row(
+    row = contrast_table(attempts, [("a", "b", 5)], margin=0.1, targets=TARGETS, clusters=ALONE).row(
         0, named=True
     )
     assert (row["difference"], row["only_search"], row["only_other"], row["p"]) == (0.0, 0, 0, 1.0)
@@ -71,7 +72,7 @@ def test_equal_probes_differ_by_nothing(one):
 def test_wrong_targets_are_taken_off():
     answers = [["9", "1"]] * 4 + [["2", "9"]] * 2 + [["2", "2"]] * 2
     rows = made([[False, True]] * 4 + [[False, False]] * 4, answers=answers)
-    row = contrast_table({"a": rows}, [("a", "a")], k=2, margin=0.2, targets=TARGETS, clusters=ALONE)
+    row = contrast_table({"a": rows}, [("a", "a", 2)], margin=0.2, targets=TARGETS, clusters=ALONE)
     assert row["excess"][0] == pytest.approx(4 / 8 - 6 / 8)
 
 
@@ -90,22 +91,50 @@ def test_how_often_a_worse_probe_is_called_no_worse():
         }
         targets = pl.DataFrame({"question": ids, "target": ["9"] * 80})
         clusters = Clusters(tuple(ids), "each question alone")
-        found = contrast_table(tables, [("a", "b")], k=1, margin=0.2, targets=targets, clusters=clusters)
+        found = contrast_table(tables, [("a", "b", 1)], margin=0.2, targets=targets, clusters=clusters)
         wrong += bool(found["non_inferior"][0])
     assert wrong / n < 0.06
 
 
 @pytest.mark.parametrize(
-    ("pairs", "k", "margin", "says"),
+    ("pair", "margin", "says"),
     [
-        ([("a", "c")], 1, 0.1, "no probe 'c' in this run; it has a"),
-        ([("a", "a")], 0, 0.1, "got 0 and 0.1"),
-        ([("a", "a")], 1, 1.0, "got 1 and 1.0"),
+        (("a", "c", 1), 0.1, "no probe 'c' in this run; it has a"),
+        (("a", "a", 0), 0.1, "got 0 and 0.1"),
+        (("a", "a", 1), 1.0, "got 1 and 1.0"),
     ],
 )
-def test_contrasts_that_mean_nothing(pairs, k, margin, says):
+def test_contrasts_that_mean_nothing(pair, margin, says):
     with pytest.raises(BadInput, match=says):
-        contrast_table({"a": made([[True]] * 8)}, pairs, k=k, margin=margin, targets=TARGETS, clusters=ALONE)
+        contrast_table({"a": made([[True]] * 8)}, [pair], margin=margin, targets=TARGETS, clusters=ALONE)
+
+
+@given(hits, hits, st.integers(1, 6), st.integers(1, 12), st.integers(1, 12))
+def test_a_budget_of_layer_tokens_counts_what_fits(one, two, k, cost, other_cost):
+    deployed = pl.DataFrame({"question": IDS, "n_layer_tokens": [5] * 8})
+    attempts = {"a": made(one, cost=cost), "b": made(two, cost=other_cost)}
+    row = contrast_table(
+        attempts, [("a", "b", k)], margin=0.1, targets=TARGETS, clusters=ALONE, deployed=deployed
+    ).row(0, named=True)
+    fit = k * 5 // cost, k * 5 // other_cost
+    assert row["matched"] == "layer-tokens"
+    assert row["reach"] == pytest.approx(np.mean([any(row[: fit[0]]) for row in one]))
+    assert row["reach_other"] == pytest.approx(np.mean([any(row[: fit[1]]) for row in two]))
+    assert row["layer_tokens"] <= 5 * k
+    assert row["layer_tokens_other"] == pytest.approx(sum(min(fit[1], len(r)) for r in two) * other_cost / 8)
+    both = anytime_table(attempts, deployed, [k])["reach"].to_list()
+    assert both == pytest.approx([row["reach"], row["reach_other"]])
+
+
+def test_searches_are_set_against_probes_that_see_no_verdicts():
+    table = made([[True]] * 8)
+    attempts = dict.fromkeys(("cola", "random", "walk"), table)
+    attempts["sampling"] = table.with_columns(route=pl.lit(None, dtype=pl.String))
+    probes = {
+        name: Probed(name, name, "", n, sees_verdicts=name in ("cola", "walk"), ordered=True)
+        for name, n in (("cola", 8), ("random", 4), ("walk", 2), ("sampling", 9))
+    }
+    assert search_pairs(probes, attempts) == [("cola", "random", 4), ("walk", "random", 2)]
 
 
 @given(hits)

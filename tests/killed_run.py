@@ -39,9 +39,18 @@ AUDIT_PLACES = (
     ("replay sampling", 0),
     ("silencing", 60),
 )
+ROUTES_PLAN = AuditPlan(("cola:3", "random_routes:3,like=cola", "greedy:1"), batch_size=7)
+ROUTES_PLACES = (
+    ("cola", 0),
+    ("cola", 21),
+    ("replay cola", 0),
+    ("random_routes:like=cola", 14),
+    ("greedy", 7),
+)
 JOBS: dict[str, tuple[Callable[..., object], tuple[tuple[str, int], ...]]] = {
     "localize": (partial(localize, plan=PLAN), LOCALIZE_PLACES),
     "audit": (partial(audit, plan=AUDIT_PLAN), AUDIT_PLACES),
+    "routes": (partial(audit, plan=ROUTES_PLAN), ROUTES_PLACES),
 }
 
 

@@ -87,6 +87,15 @@ def test_a_sampled_deployment_and_its_rule_reach_the_run(call: Call, tmp_path: P
         (("--temperature", "-1"), "temperature"),
         (("--top-p", "0.5"), "give a temperature"),
         (("--silence", "7"), "7"),
+        (("--route", "0-7"), "7"),
+        (("--route", ""), "route"),
+        (("--route", "0,,1"), "piece 1 of the route '0,,1'"),
+        (("--route", "1-0"), "1-0"),
+        (("--route", ",".join(["0"] * 17)), "17"),
+        (("--route", "0-1@nowhere"), "@nowhere"),
+        (("--probe", "cola"), "cola:32"),
+        (("--probe", "random_routes:3,like=cola"), "Name that probe first"),
+        (("--probe", "cola:3,reward=gold"), "reward is one of"),
     ],
 )
 def test_what_cannot_be_audited_is_one_line_and_leaves_nothing(

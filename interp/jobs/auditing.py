@@ -132,9 +132,9 @@ def audit(
     ) as run:
         loop = _Loop(model, task, run, batch_size, watcher)
         loop.run(Deployed(procedure, plan.n_draws))
-        setting = replace(setting, log=partial(routes_of, run))
         for note in noted_probes(run, asked):
-            probe, _ = load_probe(note.line, setting)
+            followed = partial(routes_of, run, most=note.n_followed)
+            probe, _ = load_probe(note.line, replace(setting, log=followed))
             rows = loop.run(probe)
             loop.replay(probe, note, rows)
             if not note.exchangeable:

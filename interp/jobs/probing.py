@@ -39,7 +39,7 @@ def checked_probes(
         UnknownName: There is no such probe.
         Unsupported: The model cannot do what a probe asks.
     """
-    known = {note.name for note in _earlier(earlier)}
+    known = {note.name: note.n_draws for note in _earlier(earlier)}
     made_up = {question: ((Route((0,)), False),) for question in setting.questions}
 
     def log(name: str) -> Log:
@@ -47,11 +47,11 @@ def checked_probes(
 
     notes: list[Probed] = []
     for line in lines:
-        probe, note = load_probe(line, replace(setting, log=log))
+        probe, note = load_probe(line, replace(setting, log=log, budgets=known))
         for draw in probe.propose(task.questions, ())[:1]:
             model.check_procedure([task.questions[0].text], draw.procedure)
         notes.append(note)
-        known.add(note.name)
+        known[note.name] = max(note.n_draws, known.get(note.name, 0))
     return notes
 
 
@@ -59,17 +59,25 @@ def noted_probes(run: Run, asked: Sequence[Probed]) -> list[Probed]:
     """Every probe that the run has had so far or is asked for now, at its largest budget, and notes them."""
     known = {note.name: note for note in _earlier(run.path)}
     for note in asked:
-        if note.name not in known or known[note.name].n_draws < note.n_draws:
+        if note.name not in known:
             known[note.name] = note
+        elif known[note.name].n_draws < note.n_draws:
+            known[note.name] = replace(note, n_followed=known[note.name].n_followed)
     run.write_json(PROBES, [asdict(note) for note in known.values()])
     return [*known.values()]
 
 
-def routes_of(run: Run, name: str) -> Log:
-    """The routes that a probe has asked so far, in order, each with whether it was right."""
+def routes_of(run: Run, name: str, *, most: int = 0) -> Log:
+    """The routes that a probe has asked so far, in order, each with whether it was right.
+
+    Args:
+        run: The run.
+        name: The probe.
+        most: So many draws a question, from the first; 0 is all.
+    """
     found: dict[str, list[tuple[Route, bool]]] = {}
     for row in sorted(run.attempts, key=lambda row: row.draw):
-        if row.probe == name and row.route is not None:
+        if row.probe == name and row.route is not None and (not most or row.draw < most):
             right = row.outcome is Outcome.RIGHT
             found.setdefault(row.question, []).append((Route.parse(row.route), right))
     return found

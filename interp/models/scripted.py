@@ -89,9 +89,12 @@ class Scripted:
 
         Raises:
             QuestionTooLong: A prompt with its longest answer exceeds `n_context`.
+            BadWord: The route names a layer that it does not claim to have, or is too long.
             Unsupported: An intervention names a layer that it does not claim to have.
         """
         self.checked.append((tuple(texts), procedure))
+        if procedure.route is not None:
+            procedure.route.check(self.n_layers)
         for word in procedure.interventions:
             if word.site.layer >= self.n_layers:
                 raise Unsupported(f"{self.name} has the layers 0 to {self.n_layers - 1}, not {word.site}.")

@@ -62,11 +62,10 @@ def _searching(line: Line, setting: Setting) -> tuple[Probe, Probed]:
     told = {
         "verdict": "sees the verdicts",
         "constant": "told that every route is wrong",
-        "random": f"told by chance that {probe.rate:g} of the routes are right",
+        "random": f"told by chance that {_rate_in_words(line)} of the routes are right",
     }[reward]
-    return probe, _noted(
-        probe.name, line, f"{about}; {told}", probe.n_draws, sees_verdicts=reward == "verdict"
-    )
+    note = _noted(probe.name, line, f"{about}; {told}", probe.n_draws, sees_verdicts=reward == "verdict")
+    return probe, replace(note, n_followed=setting.budgets.get(line.given.get("rate", ""), 0))
 
 
 def _rate(line: Line, setting: Setting) -> float:
@@ -76,6 +75,12 @@ def _rate(line: Line, setting: Setting) -> float:
         return float(given)
     verdicts = [right for rows in _log(line, given, setting).values() for _, right in rows]
     return sum(verdicts) / len(verdicts)
+
+
+def _rate_in_words(line: Line) -> str:
+    """The rate as the line gives it: that of another probe is known only once this one has run."""
+    given = line.given.get("rate", "0.5")
+    return given if given.replace(".", "", 1).isdecimal() else f"the same share as for {given}"
 
 
 def _option(line: Line, key: str, default: object) -> object:
@@ -88,6 +93,11 @@ def _random(line: Line, setting: Setting) -> tuple[Probe, Probed]:
     keys = ("like", "shared", "most_edits", "most")
     line.refuse_unknown(("n", *keys))
     like = line.given.get("like")
+    n_like = setting.budgets.get(like or "", 0)
+    if like and n_like and line.number("n", int) > n_like:
+        raise BadInput(
+            f"Probe {line.text!r} needs as many routes of {like!r} as it has draws; that one has {n_like}."
+        )
     matched = like and {i: [route for route, _ in rows] for i, rows in _log(line, like, setting).items()}
     probe = RandomRoutes(
         replace(setting.procedure, route=None),
@@ -144,7 +154,8 @@ def _menu(line: Line, setting: Setting) -> tuple[Probe, Probed]:
         replace(setting.procedure, route=None), int(line.number("n", int)), log, name=line.named(("from",))
     )
     about = f"the routes of {source} that were right on most other questions, whose verdicts it sees"
-    return probe, _noted(probe.name, line, about, probe.n_draws, sees_verdicts=True)
+    note = _noted(probe.name, line, about, probe.n_draws, sees_verdicts=True)
+    return probe, replace(note, n_followed=setting.budgets.get(source, 0))
 
 
 def _log(line: Line, name: str, setting: Setting) -> Log:

@@ -70,6 +70,9 @@ class Probed:
             its first k are then k of them in random order.
         ordered: Whether later draws depend on earlier ones, so that its first k attempts are the first k in
             order.
+        n_followed: Where it goes by what another probe had found when it was first asked: so many draws a
+            question. That one may grow later, and this one stays as it is. 0 if it follows none, or follows
+            draw by draw.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Probed:
     sees_verdicts: bool = False
     exchangeable: bool = True
     ordered: bool = False
+    n_followed: int = 0
 
     @property
     def budget(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from interp.errors import BadInput
 from interp.probes.menu import Log
@@ -20,6 +20,7 @@ class Setting:
         questions: Ids of the questions, in order.
         seed: Seed of the run.
         log: What a probe of the run has found so far, by its name; None where there is no run.
+        budgets: Draws a question of the probes that were named before, or that the run has.
     """
 
     procedure: Procedure
@@ -27,6 +28,7 @@ class Setting:
     questions: tuple[str, ...]
     seed: int = 0
     log: Callable[[str], Log] | None = None
+    budgets: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

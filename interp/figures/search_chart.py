@@ -142,7 +142,7 @@ def _add_points(
         customdata=[theme.label(case) for case in rows["case"]],
         hovertemplate=f"<b>{theme.label(name)}</b>, %{{customdata}}<br>%{{y:.2f}} against %{{x:.2f}}"
         "<extra></extra>",
-        legendgroup=name,
+        legendgroup=theme.label(name),
         showlegend=row == 1 or name == _RANDOM_NAME,
         name=theme.label(name),
         cliponaxis=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Literal
 
 import pytest
@@ -166,12 +167,20 @@ def test_no_repeated_text_takes_more_than_linear_time(
 
 
 def test_quadratic_time_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow(_question: Question, text: str) -> None:
-        for _ in range((len(text) // 1000) ** 2):
-            text.count("x", 0, 20_000)
+    clock = 0.0
 
-    monkeypatch.setitem(seconds.__globals__, "grade", slow)
+    def takes(power: int) -> Callable[[Question, str], None]:
+        def graded(_question: Question, text: str) -> None:
+            nonlocal clock
+            clock += (len(text) / 20_000) ** power
+
+        return graded
+
+    monkeypatch.setattr(time, "process_time", lambda: clock)
+    monkeypatch.setitem(seconds.__globals__, "grade", takes(2))
     assert not grows_with_its_length(QUESTIONS[0], "", "ab", "")
+    monkeypatch.setitem(seconds.__globals__, "grade", takes(1))
+    assert grows_with_its_length(QUESTIONS[0], "", "ab", "")
 
 
 def test_a_label_with_space_around_it_is_its_own_gold() -> None:

@@ -15,6 +15,7 @@ from interp.models.edits import RowEdits, acts_in
 from interp.models.prefix import shared_prefix
 from interp.models.recording import Recorder
 from interp.models.sweep import ForkPlan, plan_forks
+from interp.site import Point, Site
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from interp.models.decode import Batch
     from interp.models.hooks import HooksModel
     from interp.models.model import Recorded
-    from interp.site import Site
 
 
 class HookedBatch:
@@ -55,6 +55,9 @@ class HookedBatch:
         self._sites = batch.recording.sites
         self._recorder = Recorder(batch.recording, self._n_prompt)
         self._whole = whole.by_position or bool(self._sites)
+        self._drafts = [draft[:-1] for draft in batch.drafts] or [()] * len(batch.rows)
+        self._n_draft = max(map(len, self._drafts))
+        self._stream = torch.zeros(0)
         self._mask = torch.zeros(len(batch.rows), 0, dtype=torch.long)
         self._cache: Any = None
 
@@ -65,30 +68,50 @@ class HookedBatch:
             LoadRefused: The model does not fill the cache that it is given.
         """
         bases = list(dict.fromkeys(self._prompts))
-        n_prefix = shared_prefix(self._model, bases, whole=self._whole)
+        whole = self._whole or not self._model.engine.fronts
+        n_prefix = shared_prefix(self._model, bases, whole=whole)
         past = self._read_prefix(bases[0][:n_prefix]) if n_prefix else None
         if past is None or any(layer.keys is None for layer in past[0].layers):
             past, n_prefix = None, 0  # a model that keeps no cache shares nothing; the load check refuses it
-        runs = self._prompts if self._model.layout.forks and not self._sites else range(len(self._prompts))
-        plan = plan_forks(runs, [self._first_edit(row) for row in self._rows])
+        shares = self._model.layout.forks and self._model.engine.forks and not self._sites
+        read = list(zip(self._prompts, self._drafts, strict=True))
+        plan = plan_forks(read if shares else range(len(read)), [self._first_edit(row) for row in self._rows])
         order = plan.rows()
-        rests = [self._prompts[row][n_prefix:] for row in order[: plan.n_bases]]
-        width = max(map(len, rests))
-        ids = self._tensor([[0] * (width - len(rest)) + list(rest) for rest in rests])
-        mask = self._tensor([[1] * n_prefix + [0] * (width - len(r)) + [1] * len(r) for r in rests])
+        ids, mask = self._padded([read[row] for row in order[: plan.n_bases]], n_prefix)
         cache = self._new_cache()
         if past is not None:
             self._fill(cache, past, plan, [self._rows[row] for row in order])
         recorded: dict[Site, Tensor] = {}
         edits = self._compile([self._rows[row] for row in order], Scope.PROMPT, order)
-        logits = self._pass(ids, mask, cache, plan, self._model.hooked(edits, self._sites, recorded))
+        last = self._model.n_layers - 1
+        after = Site(last, Point.RESID_POST)
+        sites = (after,) if self._n_draft else self._sites
+        hooked = self._model.hooked(edits, sites, recorded)
+        logits = self._pass(ids, mask, cache, plan, hooked, reads=not self._n_draft)
         if self._sites:
             self._recorder.prompt({site: seen[self._tensor(plan.places)] for site, seen in recorded.items()})
         self._spread(cache, plan)
         self._cache = cache
         self._mask = mask[self._tensor([plan.bases[place] for place in plan.places])]
-        last = self._model.n_layers - 1
-        return logits[self._tensor([plan.stand_in(place, last) for place in plan.places])]
+        ends = self._tensor([plan.stand_in(place, last) for place in plan.places])
+        if not self._n_draft:
+            return logits[ends]
+        self._stream = recorded[after][ends, -self._n_draft - 1 :]
+        return self.ahead(range(len(ends)), 0)
+
+    def ahead(self, rows: Sequence[int], n: int) -> Float[Tensor, "row vocab"]:
+        """Logits of the token after the first `n` of some rows' drafts."""
+        return self._model.head(self._stream[self._tensor(rows), n])
+
+    def settle(self, n_followed: Sequence[int]) -> None:
+        """Forgets each row's draft but for so many of its first tokens."""
+        self._stream = torch.zeros(0)
+        n_prompt, n_most = self._mask.shape[1] - self._n_draft, max(n_followed)
+        seen = torch.arange(n_most, device=self._mask.device) < self._tensor(n_followed)[:, None]
+        self._mask = torch.cat([self._mask[:, :n_prompt], seen.to(self._mask)], dim=1)
+        for stored in self._cache.layers:
+            stored.keys = stored.keys[..., : n_prompt + n_most, :]
+            stored.values = stored.values[..., : n_prompt + n_most, :]
 
     def step(self, tokens: Int[Tensor, " batch"]) -> Float[Tensor, "batch vocab"]:
         """Appends one token to each row; logits of the next."""
@@ -149,13 +172,34 @@ class HookedBatch:
             places = [plan.stand_in(place, layer) for place in plan.places]
             stored.reorder_cache(self._tensor(places))
 
+    def _padded(
+        self, read: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], n_prefix: int
+    ) -> tuple[Int[Tensor, "base pos"], Int[Tensor, "base all"]]:
+        """What follows the prefix, padded so that prompts end, and drafts begin, in one column; its mask."""
+        rests = [(prompt[n_prefix:], draft) for prompt, draft in read]
+        before, after = max(len(rest) for rest, _ in rests), self._n_draft
+
+        def row(rest: Sequence[int], draft: Sequence[int]) -> list[int]:
+            return [0] * (before - len(rest)) + [*rest, *draft] + [0] * (after - len(draft))
+
+        ids = [row(rest, draft) for rest, draft in rests]
+        mask = [[1] * n_prefix + row([1] * len(rest), [1] * len(draft)) for rest, draft in rests]
+        return self._tensor(ids), self._tensor(mask)
+
     def _pass(
-        self, ids: Tensor, mask: Tensor, cache: Any, plan: ForkPlan, hooked: AbstractContextManager[None]
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        cache: Any,
+        plan: ForkPlan,
+        hooked: AbstractContextManager[None],
+        *,
+        reads: bool = True,
     ) -> Float[Tensor, "place vocab"]:
-        """One pass over a piece of the prompts; rows in the order of their places."""
+        """One pass over a piece of the prompts; rows in the order of their places. Reads off its end."""
         positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
         with hooked, self._joining(plan):
-            return self._advance(ids, mask, positions, cache)
+            return self._advance(ids, mask, positions, cache, reads=reads)
 
     @contextmanager
     def _joining(self, plan: ForkPlan) -> Generator[None]:
@@ -177,7 +221,7 @@ class HookedBatch:
                 handle.remove()
 
     def _advance(
-        self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any
+        self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any, *, reads: bool = True
     ) -> Float[Tensor, "place vocab"]:
         output = self._model.call(
             input_ids=ids,
@@ -185,9 +229,9 @@ class HookedBatch:
             position_ids=positions,
             cache=cache,
             use_cache=True,
-            logits_to_keep=1,
+            logits_to_keep=1 if reads else self._tensor([0])[:0],
         )
-        return output.logits[:, -1]
+        return output.logits[:, -1] if reads else output.logits[:, 0:0]
 
     def _compile(
         self, rows: Sequence[Sequence[Intervention]], phase: Scope, order: Sequence[int] | None = None

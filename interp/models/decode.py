@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import torch
 
@@ -38,6 +38,8 @@ class Batch:
         recording: What to record, in the prompt and in decoding.
         scored: Whether each token's scores are kept.
         routes: In which order the layers run for each row; empty if they run in order for all.
+        drafts: Tokens that each row's answer may begin with, at least one; empty if there are none. They are
+            a finished answer of the same decoding to the same prompt.
     """
 
     prompts: Sequence[tuple[int, ...]]
@@ -48,6 +50,13 @@ class Batch:
     recording: Recording = NOTHING
     scored: bool = False
     routes: Sequence[Route | None] = ()
+    drafts: Sequence[tuple[int, ...]] = ()
+
+    def only(self, rows: Sequence[int]) -> Batch:
+        """Some of its rows."""
+        lists = ("prompts", "rows", "decodings", "seeds", "routes", "drafts")
+        values: dict[str, Sequence[Any]] = {name: getattr(self, name) for name in lists}
+        return replace(self, **{name: [v[row] for row in rows] if v else v for name, v in values.items()})
 
 
 class Stepper(Protocol):
@@ -67,6 +76,18 @@ class Stepper(Protocol):
 
     def recorded(self) -> Sequence[Mapping[Site, Recorded]]:
         """What each row recorded, those that were dropped included."""
+        ...
+
+
+class Drafted(Protocol):
+    """A stepper that has read each row's draft with its prompt."""
+
+    def ahead(self, rows: Sequence[int], n: int) -> Float[Tensor, "row vocab"]:
+        """Logits of the token after the first `n` of some rows' drafts."""
+        ...
+
+    def settle(self, n_followed: Sequence[int]) -> None:
+        """Forgets each row's draft but for so many of its first tokens."""
         ...
 
 
@@ -102,29 +123,56 @@ def decode(
     Raises:
         BadLogits: The logits of a row are NaN or infinite.
     """
-    decodings = batch.decodings
-    answers = [Answer(scored=Scored() if batch.scored else None) for _ in decodings]
-    alive = list(range(len(decodings)))
-    chooser = Chooser(decodings, batch.seeds)
-    logits = stepper.prefill()
-    while True:
-        check_finite(torch.isfinite(logits).all(-1), alive, answers)
-        chosen = chooser.choose(logits, alive)
+    answers = [Answer(scored=Scored() if batch.scored else None) for _ in batch.decodings]
+    chooser = Chooser(batch.decodings, batch.seeds)
+
+    def add(logits: Float[Tensor, "place vocab"], rows: Sequence[int]) -> list[int]:
+        """Adds a token to each of some rows; those that go on."""
+        check_finite(torch.isfinite(logits).all(-1), rows, answers)
+        chosen = chooser.choose(logits, rows)
         if batch.scored:
-            add_scores([answers[row] for row in alive], logits, chosen)
-        kept: list[int] = []
-        for place, (row, token) in enumerate(zip(alive, chosen, strict=True)):
-            append_token(answers[row], token, decodings[row], end_tokens=end_tokens, to_text=to_text)
-            if answers[row].finish is None:
-                kept.append(place)
-        if not kept:
-            for answer, recorded in zip(answers, stepper.recorded(), strict=True):
-                answer.activations = recorded
-            return answers
-        if len(kept) < len(alive):
-            alive = [alive[place] for place in kept]
-            stepper.keep(torch.tensor(kept, device=logits.device))
+            add_scores([answers[row] for row in rows], logits, chosen)
+        for row, token in zip(rows, chosen, strict=True):
+            append_token(answers[row], token, batch.decodings[row], end_tokens=end_tokens, to_text=to_text)
+        return [row for row in rows if answers[row].finish is None]
+
+    held = list(range(len(answers)))
+    logits = stepper.prefill()
+    alive = add(logits, held)
+    if batch.drafts:
+        alive = _follow(cast("Drafted", stepper), batch.drafts, answers, add)
+    while alive:
+        if len(alive) < len(held):
+            place_of = {row: place for place, row in enumerate(held)}
+            stepper.keep(torch.tensor([place_of[row] for row in alive], device=logits.device))
+            held = alive
         logits = stepper.step(torch.tensor([answers[row].tokens[-1] for row in alive], device=logits.device))
+        alive = add(logits, alive)
+    for answer, recorded in zip(answers, stepper.recorded(), strict=True):
+        answer.activations = recorded
+    return answers
+
+
+def _follow(
+    stepper: Drafted,
+    drafts: Sequence[Sequence[int]],
+    answers: Sequence[Answer],
+    add: Callable[[Tensor, Sequence[int]], list[int]],
+) -> list[int]:
+    """Lets each row go along its draft to the first token that differs; the rows that go on from there.
+
+    A row that goes along to the end has ended as its draft did.
+    """
+    parted: list[int] = []
+    following = [row for row, answer in enumerate(answers) if answer.finish is None]
+    n = 0
+    while following:
+        ahead = [row for row in following if answers[row].tokens[n] == drafts[row][n]]
+        parted += [row for row in following if answers[row].tokens[n] != drafts[row][n]]
+        n += 1
+        following = add(stepper.ahead(ahead, n), ahead) if ahead else []
+    stepper.settle([len(answer.tokens) - 1 if answer.finish is None else 0 for answer in answers])
+    return sorted(parted)
 
 
 def read(stepper: Stepper, answers: Sequence[Sequence[int]]) -> list[list[float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,10 +15,13 @@ from interp.errors import Unsupported
 from interp.intervention import Intervention, Scope
 from interp.models.backend import Backend
 from interp.models.batch import HookedBatch
-from interp.models.decode import Batch
+from interp.models.decode import Answer, Batch
+from interp.models.drafts import drafters
 from interp.models.edits import RowEdits
+from interp.models.engine import EVERYTHING, Engine
 from interp.models.model import Forward
 from interp.models.points import hooked_points, leaf_output
+from interp.models.prefix import has_gaps
 from interp.models.recording import Recording, kept_on
 from interp.models.routed import RoutedBatch, routed_pass
 from interp.models.unroll import BY_INDEX
@@ -34,8 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HooksModel(Backend):
-    """A transformers model read and edited by torch hooks; the model itself is never changed."""
+    """A transformers model read and edited by torch hooks; the model itself is never changed.
 
+    Attributes:
+        engine: Which work requests share.
+    """
+
+    engine: Engine = EVERYTHING
     backend: ClassVar[str] = "hooks"
 
     def forward(  # noqa: PLR0913
@@ -81,6 +89,30 @@ class HooksModel(Backend):
         """A batch that is moved on token by token; what its rows share is run once."""
         routed = any(route is not None for route in batch.routes)
         return RoutedBatch(self, batch) if routed else HookedBatch(self, batch)
+
+    def answers(self, batch: Batch) -> list[Answer]:
+        """Decodes a batch: one finished answer a row. Rows that can follow a draft come after their draft.
+
+        Raises:
+            BadLogits: The logits of a row are NaN or infinite.
+        """
+        draft_of = self._drafters(batch)
+        if not draft_of:
+            return super().answers(batch)
+        first = [row for row in range(len(batch.prompts)) if row not in draft_of]
+        found = dict(zip(first, super().answers(batch.only(first)), strict=True))
+        drafted = batch.only([*draft_of])
+        drafts = [tuple(found[row].tokens) for row in draft_of.values()]
+        found.update(zip(draft_of, super().answers(replace(drafted, drafts=drafts)), strict=True))
+        return [found[row] for row in range(len(batch.prompts))]
+
+    def _drafters(self, batch: Batch) -> dict[int, int]:
+        """For each row that can follow a draft, the row whose answer is its draft."""
+        routed = any(route is not None for route in batch.routes)
+        if not self.engine.drafts or routed or batch.recording.sites or not self.layout.forks:
+            return {}
+        found = drafters(batch.prompts, batch.rows, batch.decodings)
+        return found if found and has_gaps(self) else {}
 
     def check_route(self, route: Route) -> None:
         """Refuses a route that cannot be run.

@@ -24,13 +24,19 @@ def shared_prefix(model: Checkpoint, prompts: Sequence[tuple[int, ...]], *, whol
         whole: Whether something that is asked is of whole prompts.
     """
     n_same = common_prefix(prompts) if len(prompts) > 1 else 0
-    if n_same < MIN_PREFIX or whole or not (model.layout.forks and model.layout.gaps):
+    if n_same < MIN_PREFIX or whole or not model.layout.forks:
         return 0
+    return n_same if has_gaps(model) else 0
+
+
+def has_gaps(model: Checkpoint) -> bool:
+    """Whether padding may stand between tokens: not where a layer counts positions or slides a window."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
-    plain = all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)
-    return n_same if plain else 0
+    return model.layout.gaps and all(
+        type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers
+    )
 
 
 def common_prefix(prompts: Sequence[tuple[int, ...]]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import takewhile
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from interp.intervention import Mean, Scale, Scope, silence
 from interp.models import prefix
 from interp.models.batch import HookedBatch
 from interp.models.decode import Batch
+from interp.models.engine import Engine
 from interp.models.prefix import common_prefix
 from interp.models.sweep import plan_forks
 from interp.models.tiny import ARCHITECTURES
@@ -90,6 +92,63 @@ def test_shared_work_gives_the_tokens_of_a_loop_that_shares_nothing(tiny_model, 
         assert together == alone
 
     check()
+
+
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+def test_a_draft_changes_no_token_and_no_score(tiny_model, name):
+    """With a plain row for each prompt, and answers long enough to part from it anywhere."""
+    model = tiny_model(name)
+    plain = dataclasses.replace(model, engine=Engine(drafts=False))
+    prompt = Prompt("A system text that all prompts share.", (), "It is ")
+    scales = st.builds(silence, st.integers(0, N_LAYERS - 1))
+    texts = st.sampled_from(["Hi?", "How many?", "Which number is smaller, 3 or 8?"])
+    lengths = st.sampled_from([Decoding(12), Decoding(7, stop=("e",)), Decoding(5, temperature=1.0)])
+
+    @settings(max_examples=4, deadline=None, database=None)
+    @given(
+        texts=st.lists(texts, min_size=1, max_size=3),
+        scales=st.lists(scales, min_size=3, max_size=6),
+        how=lengths,
+    )
+    def check(texts, scales, how):
+        requests = [
+            Request(text, Procedure(prompt, how, edits), seed)
+            for seed, text in enumerate(texts)
+            for edits in ((), *((scale,) for scale in scales))
+        ]
+        drafted, alone = (list(m.generate(requests, scored=True)) for m in (model, plain))
+        assert [c.tokens for c in drafted] == [c.tokens for c in alone]
+        assert [c.text for c in drafted] == [c.text for c in alone]
+        for a, b in zip(drafted, alone, strict=True):
+            assert a.scores.logprob == pytest.approx(b.scores.logprob, abs=1e-4)
+
+    check()
+
+
+def test_rows_follow_their_draft_for_as_long_as_they_agree(tiny_model, monkeypatch):
+    """Counts the steps: a row takes one for each token after the one at which it parts, and no other."""
+    model = tiny_model("llama")
+    steps: list[int] = []
+    step = HookedBatch.step
+
+    def counted(batch, tokens):
+        steps.append(len(tokens))
+        return step(batch, tokens)
+
+    monkeypatch.setattr(HookedBatch, "step", counted)
+    prompt, how = Prompt("A system text that all prompts share.", (), "It is "), Decoding(16)
+    scales = [
+        Scale(Site(layer, Point.MLP_OUT), factor) for layer in range(4) for factor in (-3.0, 0.0, 0.8, 1.0)
+    ]
+    procedures = [Procedure(prompt, how), *(Procedure(prompt, how, (scale,)) for scale in scales)]
+    plain, *edited = (c.tokens for c in model.generate([Request("How many?", p) for p in procedures]))
+    agreed = [
+        len(list(takewhile(lambda pair: pair[0] == pair[1], zip(plain, tokens, strict=False))))
+        for tokens in edited
+    ]
+    assert min(agreed) < 2 < max(agreed) == 16  # some part at once, and some never
+    expected = sum(max(0, len(t) - 1 - n) for t, n in zip(edited, agreed, strict=True))
+    assert sum(steps) == len(plain) - 1 + expected
 
 
 def first_logits(model, layout, n_prompts: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -12,6 +12,7 @@ InterpError                    the caller can act on it: the CLI prints one line
 │   ├── LoadRefused            a load check failed, with the numbers
 │   ├── Unsupported            this backend or architecture cannot do it; says what can
 │   ├── BadLogits              NaN or infinite logits
+│   ├── OutOfMemory            one request alone does not fit
 │   └── EditMisfired           an edit fired more or less often than its block was visited
 └── RunError                   a run directory cannot be used
     ├── RunMismatch            made by another model, task or plan; names what differs
@@ -79,6 +80,10 @@ class Unsupported(ModelError):
 
 class BadLogits(ModelError):
     """The model gave NaN or infinite logits."""
+
+
+class OutOfMemory(ModelError):
+    """One request alone takes more memory than there is."""
 
 
 class EditMisfired(ModelError):

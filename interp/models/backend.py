@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from interp.errors import OutOfMemory
+from interp.models.batching import MAX_BATCH, batches_of
 from interp.models.checkpoint import Checkpoint
 from interp.models.decode import Answer, Batch, Stepper, decode, read
+from interp.models.memory import ran_out, rows_that_fit
 from interp.models.model import Completion, Forward, Rendered
 from interp.models.recording import Recording
 from interp.procedure import Prompt, Request
-from interp.route import Route, Slots
+from interp.route import Route
 from interp.site import Scope, Site
 
 if TYPE_CHECKING:
@@ -25,9 +28,6 @@ if TYPE_CHECKING:
 
     from interp.intervention import Intervention
     from interp.models.model import References
-
-MAX_BATCH = 256
-"""Most requests of one `generate` call that run in one batch."""
 
 
 @dataclass(frozen=True)
@@ -116,22 +116,31 @@ class Backend(Checkpoint):
 
         Raises:
             BadLogits: The logits of a row are NaN or infinite.
+            OutOfMemory: One request alone does not fit; with more at once, fewer are tried.
             QuestionTooLong: A prompt with its longest answer exceeds the context.
             Unsupported: A procedure edits, or `record` names, a site that the model does not have.
         """
-        for start in range(0, len(requests), MAX_BATCH):
-            chunk = requests[start : start + MAX_BATCH]
-            recording = Recording(tuple(record), record_on)
-            yield from self._complete(chunk, references, recording, scored=scored)
+        recording = Recording(tuple(record), record_on)
+        most, done = MAX_BATCH, 0
+        while done < len(requests):
+            chunk = requests[done : done + most]
+            prompts = self._rendered(chunk, recording)
+            chunk = chunk[: self._n_that_fit(chunk, prompts)]
+            try:
+                completions = self._complete(chunk, prompts, references, recording, scored=scored)
+            except (MemoryError, RuntimeError) as error:
+                if not ran_out(error):
+                    raise
+                if len(chunk) == 1:
+                    raise OutOfMemory(_too_large(chunk[0], prompts[0])) from error
+                completions, most = [], (len(chunk) + 1) // 2
+            if not completions and self.device.type == "cuda":
+                torch.cuda.empty_cache()
+            done += len(completions)
+            yield from completions
 
-    def _complete(
-        self,
-        requests: Sequence[Request],
-        references: References | None,
-        recording: Recording,
-        *,
-        scored: bool,
-    ) -> list[Completion]:
+    def _rendered(self, requests: Sequence[Request], recording: Recording) -> list[Rendered]:
+        """The prompt of each request, once it is known that the request can be answered."""
         rendered: dict[tuple[str, Prompt], Rendered] = {}
         for request in requests:
             asked = (request.text, request.procedure.prompt)
@@ -139,10 +148,29 @@ class Backend(Checkpoint):
                 rendered[asked] = self.render(*asked)
                 self._check_length(rendered[asked], request.text, request.procedure)
             self.check_asked(request.procedure, recording.sites)
-        prompts = [rendered[request.text, request.procedure.prompt] for request in requests]
+        return [rendered[request.text, request.procedure.prompt] for request in requests]
+
+    def _n_that_fit(self, requests: Sequence[Request], prompts: Sequence[Rendered]) -> int:
+        """How many of the requests the memory has room for at once, at least one."""
+        lengths = [
+            len(prompt.tokens) + request.procedure.decoding.max_new_tokens
+            for prompt, request in zip(prompts, requests, strict=True)
+        ]
+        return rows_that_fit(self, max(lengths))
+
+    def _complete(
+        self,
+        requests: Sequence[Request],
+        prompts: Sequence[Rendered],
+        references: References | None,
+        recording: Recording,
+        *,
+        scored: bool,
+    ) -> list[Completion]:
         routes = [request.procedure.route for request in requests]
+        lengths = [len(prompts[row].tokens) for row in range(len(requests))]
         completions: dict[int, Completion] = {}
-        for rows in batches_of(routes, apart=not self.layout.forks):
+        for rows in batches_of(routes, lengths, apart=not self.layout.forks):
             batch = Batch(
                 prompts=[prompts[row].tokens for row in rows],
                 rows=[requests[row].procedure.interventions for row in rows],
@@ -183,11 +211,14 @@ class Backend(Checkpoint):
         for start in range(0, len(requests), MAX_BATCH):
             chunk = range(start, min(start + MAX_BATCH, len(requests)))
             routes = [requests[row].procedure.route for row in chunk]
-            for places in batches_of(routes, apart=not self.layout.forks):
+            prompts = [
+                self.render(requests[row].text, requests[row].procedure.prompt).tokens for row in chunk
+            ]
+            for places in batches_of(routes, [*map(len, prompts)], apart=not self.layout.forks):
                 rows = [chunk[place] for place in places]
                 asked = [requests[row] for row in rows]
                 batch = Batch(
-                    prompts=[self.render(r.text, r.procedure.prompt).tokens for r in asked],
+                    prompts=[prompts[place] for place in places],
                     rows=[r.procedure.interventions for r in asked],
                     decodings=[],
                     routes=[r.procedure.route for r in asked],
@@ -242,19 +273,11 @@ class Backend(Checkpoint):
         return native_of(self)
 
 
-def batches_of(routes: Sequence[Route | None], *, apart: bool) -> list[list[int]]:
-    """Which rows are decoded together.
-
-    Rows without a route by themselves, so that their numbers do not depend on what else is asked; a route
-    with published slots alone, as published code runs it; all other routes together.
-
-    Args:
-        routes: The route of each row.
-        apart: Whether different routes cannot run in one batch.
-    """
-    groups: dict[object, list[int]] = {}
-    for row, route in enumerate(routes):
-        alone = route is not None and route.slots is Slots.PUBLISHED
-        key = row if alone else str(route) if apart or route is None else "routes"
-        groups.setdefault(key, []).append(row)
-    return list(groups.values())
+def _too_large(request: Request, prompt: Rendered) -> str:
+    """What to say where one request alone does not fit."""
+    n_new = request.procedure.decoding.max_new_tokens
+    return (
+        f"Memory ran out on one request alone ({len(prompt.tokens)} tokens of prompt, up to {n_new} of "
+        "answer). Load the model in bfloat16 (--dtype bfloat16) or on a larger device, or ask for shorter "
+        "answers."
+    )

@@ -13,7 +13,7 @@ import polars as pl
 
 from interp.errors import RunError
 from interp.probes.probe import Probed
-from interp.question import Question
+from interp.question import NEAR_TIE, Question
 from interp.readings.audit import Audit, Reached, reached_by, summarize
 from interp.readings.clusters import Clusters, clusters_of
 from interp.readings.contrast import MARGIN, anytime_table, contrast_table, search_pairs
@@ -241,9 +241,8 @@ class AuditRun:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know before believing the numbers."""
-        found = list(self.run.plan.get("warnings", []))
-        for name, (old, new) in self.run.environment_changes.items():
-            found.append(f"Resumed in another environment: {name} was {old}, later {new}.")
+        n_near = int((self.table["tie_margin"] < NEAR_TIE).sum())
+        found = self.run.warnings(n_near_ties=n_near, n_rows=self.table.height)
         made = self.run.plan["task"]["grader"]
         if self.grader != made:
             found.append(f"Read by grader {self.grader}; the run was made with {made}.")

@@ -210,6 +210,7 @@ def _row(task: Graded, slot: _Slot, completion: Completion) -> Attempt:
         n_layer_tokens=completion.n_layer_tokens,
         scores=completion.scores,
         route=procedure.route and str(procedure.route),
+        tie_margin=completion.tie_margin,
     )
 
 

@@ -89,9 +89,8 @@ class LocalizeRun:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know before believing the numbers."""
-        found = list(self.run.plan.get("warnings", []))
-        for name, (old, new) in self.run.environment_changes.items():
-            found.append(f"Resumed in another environment: {name} was {old}, later {new}.")
+        rows = self.run.attempts
+        found = self.run.warnings(n_near_ties=sum(row.near_tie for row in rows), n_rows=len(rows))
         n_parted = self.attribution()["question"].n_unique()
         n_failures = len(self.failure_set.failures)
         if n_parted < n_failures:

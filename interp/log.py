@@ -160,6 +160,7 @@ def table_schema() -> dict[str, Any]:
         (*words, "outcome", "reason", "answer", "grader", "route"), pl.String
     )
     types |= dict.fromkeys(("draw", "seed", "n_prompt_tokens", "n_layer_tokens"), pl.Int64)
+    types["tie_margin"] = pl.Float64
     types |= {"interventions": pl.List(pl.String), "tokens": counts, "span": counts}
     scores = {f.name: counts if f.name == "start" else floats for f in fields(TokenScores)}
     types["scores"] = pl.Struct(scores)

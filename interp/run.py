@@ -19,7 +19,7 @@ from interp.difference import ABSENT, changes, differences, question_differences
 from interp.disk import take_lock, temporary, write_atomic
 from interp.errors import BadQuestions, RunDamaged, RunError, RunMismatch
 from interp.log import Log, read_table
-from interp.question import Attempt, FailureSet, Question
+from interp.question import NEAR_TIE, Attempt, FailureSet, Question
 
 if TYPE_CHECKING:
     import polars
@@ -178,6 +178,24 @@ class Run:
         """
         items = (item for entry in self._resumed_with for item in entry.items())
         return {name: (old, new) for name, (old, new) in items}
+
+    def warnings(self, *, n_near_ties: int, n_rows: int) -> list[str]:
+        """What a reader of any run must know before believing its numbers.
+
+        Args:
+            n_near_ties: Rows in which rounding alone may have chosen a token.
+            n_rows: Rows in all.
+        """
+        found = list(self.plan.get("warnings", []))
+        for name, (old, new) in self.environment_changes.items():
+            found.append(f"Resumed in another environment: {name} was {old}, later {new}.")
+        if n_near_ties:
+            found.append(
+                f"In {n_near_ties} of {n_rows} answers a token was chosen by a near tie (a lead below "
+                f"{NEAR_TIE:g} units in the last place), so rounding decides: another batch size or machine "
+                "may answer otherwise. Load the model in float32 to have none."
+            )
+        return found
 
     @property
     def failure_set(self) -> FailureSet | None:

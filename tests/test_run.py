@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -489,15 +489,15 @@ TestLog.settings = settings(max_examples=25, stateful_step_count=12, deadline=No
 def test_the_log_as_a_table_holds_what_the_rows_hold(tmp_path: Path) -> None:
     scores = TokenScores((-0.5, -1.25), (0.1, 0.2), (0.3, 0.4), (2.0, 3.0), (4.0, 5.0), (0, 3))
     plain = [replace(row, span=None, reason=None) for row in some_rows(3)]
-    rows = [replace(row, scores=scores, route="0-1") if row.draw else row for row in plain]
+    marked = {"scores": scores, "route": "0-1", "tie_margin": 0.5}
+    rows = [replace(row, **marked) if row.draw else row for row in plain]
     with open_run(tmp_path) as run:
         assert run.table().schema == pl.Schema(table_schema()), "a log without a row has the same columns"
         run.append(rows)
     table = Run.read(tmp_path).table()
     assert table.schema == pl.Schema(table_schema())
-    written = [
-        row.to_json() | {"scores": row.scores and asdict(row.scores), "route": row.route} for row in rows
-    ]
+    missing = dict.fromkeys(marked)
+    written = [missing | row.to_json() for row in rows]
     assert table.to_dicts() == json.loads(json.dumps(written))
     with (tmp_path / "attempts.jsonl").open("ab") as end:
         end.write(b'{"question": "torn')

@@ -190,6 +190,7 @@ class Backend(Checkpoint):
                     n_layer_tokens=self._cost(routes[row], len(prompts[row].tokens), len(answer.tokens) - 1),
                     activations=answer.activations,
                     scores=answer.scored and answer.scored.finished(answer.tokens, self.decode),
+                    tie_margin=answer.tie_margin,
                 )
         return [completions[row] for row in range(len(requests))]
 

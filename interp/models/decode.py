@@ -12,7 +12,7 @@ from interp.errors import BadLogits
 from interp.models.model import Recorded
 from interp.models.recording import NOTHING, Recording
 from interp.models.sample import Chooser
-from interp.models.score import Scored, token_scores
+from interp.models.score import EXACT, Scored, tie_margins, token_scores
 from interp.procedure import Decoding
 from interp.site import Site
 
@@ -100,6 +100,7 @@ class Answer:
     finish: Literal["stop", "length"] | None = None
     activations: Mapping[Site, Recorded] = field(default_factory=dict)
     scored: Scored | None = None
+    tie_margin: float | None = None
 
 
 def decode(
@@ -132,6 +133,9 @@ def decode(
         chosen = chooser.choose(logits, rows)
         if batch.scored:
             add_scores([answers[row] for row in rows], logits, chosen)
+        if logits.dtype not in EXACT:
+            greedy = [place for place, row in enumerate(rows) if batch.decodings[row].is_greedy]
+            add_margins([answers[rows[place]] for place in greedy], logits[greedy])
         for row, token in zip(rows, chosen, strict=True):
             append_token(answers[row], token, batch.decodings[row], end_tokens=end_tokens, to_text=to_text)
         return [row for row in rows if answers[row].finish is None]
@@ -206,6 +210,12 @@ def add_scores(answers: Sequence[Answer], logits: Float[Tensor, "row vocab"], to
     for answer, row in zip(answers, token_scores(logits, tokens), strict=True):
         if answer.scored is not None:
             answer.scored.rows.append(row)
+
+
+def add_margins(answers: Sequence[Answer], logits: Float[Tensor, "row vocab"]) -> None:
+    """Notes how small the lead of the best token was, for answers that take it."""
+    for answer, margin in zip(answers, tie_margins(logits), strict=True):
+        answer.tie_margin = margin if answer.tie_margin is None else min(answer.tie_margin, margin)
 
 
 def append_token(

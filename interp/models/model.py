@@ -63,6 +63,8 @@ class Completion:
         n_layer_tokens: Layers times tokens read or written, as this request would cost alone.
         activations: What was recorded, by site.
         scores: What the model thought of each token; None unless it was asked for.
+        tie_margin: Smallest lead that a token had over the next best one when it was chosen, in units in
+            the last place of the number format; None in float32, where tokens were drawn, and from a server.
     """
 
     text: str
@@ -72,6 +74,7 @@ class Completion:
     n_layer_tokens: int
     activations: Mapping[Site, Recorded] = field(default_factory=dict, compare=False, repr=False)
     scores: TokenScores | None = field(default=None, repr=False)
+    tie_margin: float | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

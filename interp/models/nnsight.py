@@ -13,12 +13,12 @@ from interp.errors import InterpError, Unsupported
 from interp.intervention import EDITABLE, Intervention, Scope
 from interp.models.backend import Backend
 from interp.models.checkpoint import shared_copy
-from interp.models.decode import Answer, Batch, add_scores, append_token, check_finite
+from interp.models.decode import Answer, Batch, add_margins, add_scores, append_token, check_finite
 from interp.models.edits import RowEdits
 from interp.models.layout import module_path
 from interp.models.model import Forward
 from interp.models.recording import Recorder, kept_on
-from interp.models.score import Scored
+from interp.models.score import EXACT, Scored
 from interp.procedure import Decoding
 from interp.site import Point, Site
 
@@ -118,7 +118,8 @@ class NnsightModel(Backend):
             BadLogits: The logits of a row are NaN or infinite.
         """
         n_steps = max(decoding.max_new_tokens for decoding in batch.decodings)
-        run = self._generate(batch, n_steps, keep=batch.scored)
+        marked = self.unembedding.weight.dtype not in EXACT and not self.remote
+        run = self._generate(batch, n_steps, keep=batch.scored or marked)
         answers = [Answer(scored=Scored() if batch.scored else None) for _ in batch.decodings]
         for step in range(n_steps):
             alive = [row for row, answer in enumerate(answers) if answer.finish is None]
@@ -126,6 +127,8 @@ class NnsightModel(Backend):
             if batch.scored and alive:
                 chosen = [int(token) for token in run["tokens"][alive, step]]
                 add_scores([answers[row] for row in alive], run["logits"][step][alive], chosen)
+            if marked and alive:
+                add_margins([answers[row] for row in alive], run["logits"][step][alive])
             for row in alive:
                 append_token(
                     answers[row],

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 N_TOP = 20
 """Most probable tokens over which DeepConf takes its mean."""
+EXACT = (torch.float32, torch.float64)
+"""Number formats in which rounding chooses no token; in others near ties are marked."""
 _WINDOW = 8
 """Tokens before one that may change how it is spelled."""
 
@@ -58,6 +60,18 @@ def token_scores(
     entropy = torch.special.entr(logprobs.exp()).sum(-1)
     columns = (chosen, entropy, margin, -top.mean(-1), certainty.clamp(min=0.0))
     return [tuple(row) for row in torch.stack(columns, dim=-1).double().tolist()]
+
+
+def tie_margins(logits: Float[Tensor, "row vocab"]) -> list[float]:
+    """Lead of the best token over the next in each row, in units in the last place at the larger of the two.
+
+    Args:
+        logits: Next-token logits in the number format in which the model gives them.
+    """
+    first, second = logits.topk(2, dim=-1).values.double().unbind(-1)
+    unit = torch.finfo(logits.dtype).eps * torch.maximum(first.abs(), second.abs())
+    margins = (first - second) / unit.clamp(min=torch.finfo(unit.dtype).tiny)
+    return [round(margin, 4) for margin in margins.tolist()]
 
 
 def token_starts(tokens: Sequence[int], to_text: Callable[[Sequence[int]], str]) -> tuple[int, ...]:

@@ -80,14 +80,22 @@ def test_shared_work_gives_the_tokens_of_a_loop_that_shares_nothing(tiny_model, 
         for layer in range(model.n_layers)
         for point in (Point.ATTN_OUT, Point.MLP_OUT)
     }
-    prompt = Prompt("A system text that all prompts share.", (), "It is ")
+    system = "A system text that all prompts share."
+    prompts = st.sampled_from([Prompt(system, (), "It is "), Prompt(system, (("How?", "So."),))])
     texts = st.sampled_from(["Hi?", "How many?", "Which number is smaller, 3 or 8?"])
+    hows = st.sampled_from([Decoding(4), Decoding(8, stop=("e",)), Decoding(4, temperature=1.0)])
+    procedures = st.builds(Procedure, prompts, hows, edit_words())
 
     @settings(max_examples=6, deadline=None, database=None)
-    @given(asked=st.lists(st.tuples(texts, edit_words()), min_size=2, max_size=9))
-    def check(asked):
-        requests = [Request(text, Procedure(prompt, Decoding(4), edits)) for text, edits in asked]
-        together = list(model.generate(requests, references={"ab": vectors}))
+    @given(
+        requests=st.lists(
+            st.builds(Request, texts, procedures, st.integers(0, 2**60)), min_size=2, max_size=9
+        ),
+        engine=st.builds(Engine, st.booleans(), st.booleans(), st.booleans()),
+    )
+    def check(requests, engine):
+        shared = dataclasses.replace(model, engine=engine)
+        together = list(shared.generate(requests, references={"ab": vectors}))
         alone = [c for r in requests for c in model.generate([r], references={"ab": vectors})]
         assert together == alone
 

@@ -124,7 +124,8 @@ def provenance(plan_file: Path, runs: Path, cases: Mapping[str, AuditRun]) -> di
 
 def _joined(cases: Mapping[str, AuditRun], read: Callable[[AuditRun], pl.DataFrame]) -> pl.DataFrame:
     """The same table of every case, with the case's name."""
-    return pl.concat([read(run).select(pl.lit(name).alias("case"), pl.all()) for name, run in cases.items()])
+    tables = [read(run).select(pl.lit(name).alias("case"), pl.all()) for name, run in cases.items()]
+    return pl.concat(tables, how="vertical_relaxed")
 
 
 if __name__ == "__main__":

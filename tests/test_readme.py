@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text()
 def test_the_python_examples_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
@@ -23,6 +23,7 @@ def test_the_python_examples_run(tmp_path, monkeypatch, capsys):
     assert "The block to silence is MLP 14" in out
     assert "MLP 14 silenced: 3" in out
     assert "MLP 14 patched" in out
+    assert "0-13,15-29: " in out
     assert (tmp_path / "runs/readme/index.html").is_file()
     assert (tmp_path / "runs/audit/index.html").is_file()
 

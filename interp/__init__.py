@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from interp.models.export import export
     from interp.models.load import LoadOptions, load
     from interp.tasks.load import load_task
+    from interp.workers.cluster import Workers
 
 __all__ = [
     "Attempt",
@@ -67,6 +68,7 @@ __all__ = [
     "Template",
     "TokenScores",
     "Verdict",
+    "Workers",
     "audit",
     "compare",
     "export",
@@ -85,6 +87,7 @@ _LAZY = {
     "LoadOptions": "interp.models.load",
     "LocalizePlan": "interp.jobs.localizing",
     "LocalizeRun": "interp.localized",
+    "Workers": "interp.workers.cluster",
     "audit": "interp.jobs.auditing",
     "compare": "interp.jobs.comparing",
     "export": "interp.models.export",

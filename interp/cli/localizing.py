@@ -15,9 +15,12 @@ from interp.cli.options import (
     Device,
     Download,
     Dtype,
+    RayAddress,
     Strict,
     TrustRemoteCode,
+    WorkerCount,
     asked_task,
+    asked_workers,
     one_of,
 )
 
@@ -45,6 +48,8 @@ def localize(
     examples: Annotated[Path | None, typer.Option(help="question file with few-shot examples")] = None,
     template: Annotated[str | None, typer.Option(help="chat or plain")] = None,
     max_new_tokens: Annotated[int | None, typer.Option(help="longest answer in tokens")] = None,
+    workers: WorkerCount = 0,
+    ray: RayAddress = None,
     strict: Strict = False,
     dtype: Dtype = "float32",
     device: Device = None,
@@ -83,11 +88,12 @@ def localize(
     )
     if max_new_tokens is not None:
         asked = replace(asked, decoding=replace(asked.decoding, max_new_tokens=max_new_tokens))
-    print(f"Loading {model} ...", file=sys.stderr)
     options = LoadOptions(dtype, device, download, allow_pickle, trust_remote_code, remote)
+    beside = asked_workers(workers, ray, options)
+    print(f"Loading {model} ...", file=sys.stderr)
     loaded = load(model, options)
     with watch(RunningRepair()) as watcher:
-        run = run_localize(loaded, asked, out=out, plan=plan, watcher=watcher)
+        run = run_localize(loaded, asked, out=out, plan=plan, workers=beside, watcher=watcher)
     _print_localization(run)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from interp.errors import BadFailureSet, BadInput
 from interp.execute import Watcher, execute
 from interp.intervention import Scope
-from interp.jobs.asked import askable, asked_record, environment_of, whole_batch
+from interp.jobs.asked import askable, asked_record, asking, environment_of, whole_batch
 from interp.localized import ATTRIBUTION, LENS, VERB, LocalizeRun
 from interp.localizers.attribution import Ablation, attribution_table
 from interp.localizers.failures import choose_failures, read_failure_file
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from interp.models.model import Model
     from interp.site import Site
+    from interp.workers.cluster import Workers
 
 RULES = ("wrong", "unreadable", "not-right")
 ABLATIONS = ("zero", "mean")
@@ -105,6 +107,7 @@ def localize(
     *,
     out: str | Path,
     plan: LocalizePlan | None = None,
+    workers: Workers | None = None,
     watcher: Watcher | None = None,
 ) -> LocalizeRun:
     """Finds the MLP block whose silencing repairs what a model gets wrong.
@@ -118,6 +121,7 @@ def localize(
         task: Questions, and how they are asked.
         out: The run directory.
         plan: Failure rule, scope, ablation, caps.
+        workers: Who answers in place of this process; the rows are the same.
         watcher: Is told how far the run is.
 
     Raises:
@@ -125,6 +129,7 @@ def localize(
         BadLogits: The model gave NaN or infinite logits.
         QuestionTooLong: A question does not fit into the context; nothing was asked.
         RunError: The directory cannot be used: other plan, locked, damaged, or not writable.
+        WorkersFailed: One batch ended every worker that took it, or none can be started.
 
     Reference:
         "Reachability Is Not Realization: Tracing the Sources of LLM Benchmark Gains",
@@ -138,10 +143,14 @@ def localize(
         )
     batch_size = plan.batch_size or whole_batch(model.n_layers)
     record = _record(model, task, plan, batch_size=batch_size, warnings=warnings)
-    with Run.create_or_resume(
-        out, plan=record, questions=task.questions, environment=environment_of(model)
-    ) as run:
-        deployed = execute(model, task, Deployed(task.procedure), run, batch_size=batch_size, watcher=watcher)
+    with (
+        asking(model, workers) as asker,
+        Run.create_or_resume(
+            out, plan=record, questions=task.questions, environment=environment_of(model, asker)
+        ) as run,
+    ):
+        ask = partial(execute, model, task, run=run, asker=asker, batch_size=batch_size, watcher=watcher)
+        deployed = ask(Deployed(task.procedure))
         failures = choose_failures(
             deployed,
             task.questions,
@@ -160,7 +169,7 @@ def localize(
             scope=plan.scope,
             reference=key,
         )
-        execute(model, task, probe, run, references=references, batch_size=batch_size, watcher=watcher)
+        ask(probe, references=references)
         ablation = Ablation(plan.scope, references[key] if key else {})
         failed = [attempt for attempt in deployed if attempt.question in set(failures.failures)]
         _attribute(model, task, run, failed, ablation=ablation, watcher=watcher)

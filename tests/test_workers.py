@@ -18,6 +18,7 @@ from flaky_workers import BATCH_SIZE, Flaky, scripted_run
 from planted import planted
 from scripted_task import PROCEDURE, QUESTIONS, Sums, answer, open_run
 
+import interp.workers.pool
 from interp.errors import BadInput, BadLogits, LoadRefused, Unsupported, WorkersFailed
 from interp.execute import execute
 from interp.jobs.auditing import AuditPlan, audit
@@ -28,26 +29,43 @@ from interp.probes.deployed import Deployed
 from interp.question import Attempt
 from interp.run import Run
 from interp.tasks.load import load_task
-from interp.workers.cluster import Workers, connected, n_cpus_here, room, share
+from interp.workers.cluster import (
+    OBJECT_STORE,
+    Workers,
+    connected,
+    imported_ray,
+    n_cpus_here,
+    resources,
+    room,
+    share,
+)
 from interp.workers.pool import Pool
 from interp.workers.worker import Loaded
 
 TESTS = str(Path(__file__).parent)
 TWO = Workers(2, cpus=1)
+NODE = {"num_gpus": 0, "object_store_memory": OBJECT_STORE, "include_dashboard": False}
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    """A cluster that the pools of all tests share, and whose workers find the tests; gives its address."""
+def nodes() -> Iterator[Any]:
+    """A cluster of one node, to which a test may add others; its workers find the tests."""
+    imported_ray()
+    from ray.cluster_utils import Cluster
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (TESTS, os.environ.get("PYTHONPATH")))))
-        yield from _started()
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, **NODE})
+        yield made
+        made.shutdown()
 
 
-def _started() -> Iterator[str]:
-    with connected(Workers(4, cpus=1), on_gpu=False) as ray:
-        yield ray.get_runtime_context().gcs_address
+@pytest.fixture(scope="module")
+def cluster(nodes: Any) -> Iterator[str]:
+    """Its address; this process is connected to it, and so are the pools of all tests."""
+    with connected(Workers(2, nodes.address), on_gpu=False):
+        yield nodes.address
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +144,42 @@ def test_a_batch_that_ends_every_worker_is_named_and_all_else_is_finished(
     assert parts_of(tmp_path / "run") == []
     assert scripted_run(tmp_path / "run", None) == whole[0]
     assert log_of(tmp_path / "run") == whole[1]
+
+
+def test_a_lost_node_costs_the_batch_in_flight_and_the_others_go_on(
+    nodes: Any, cluster: str, tmp_path: Path, whole: tuple[list[Attempt], bytes], replaced: list[str]
+) -> None:
+    """Three workers need both nodes; the one on the lost node is waited for in vain."""
+    node = nodes.add_node(num_cpus=1, **NODE)
+    flaky = Flaky(tmp_path, seconds=0.1)
+
+    class Lose:
+        n_heard = 0
+
+        def stage(self, name: str, total: int, done: int) -> None:
+            pass
+
+        def rows(self, _attempts: Sequence[Attempt]) -> None:
+            self.n_heard += 1
+            if self.n_heard == 6:
+                nodes.remove_node(node, allow_graceful=False)
+
+    assert scripted_run(tmp_path / "run", Workers(3, cpus=1), flaky, watcher=Lose()) == whole[0]
+    assert log_of(tmp_path / "run") == whole[1]
+    assert len(replaced) == 1
+    again = [line for line, n in Counter(flaky.asked()).items() if n > 1]
+    assert len(again) <= BATCH_SIZE
+    while len(resources(imported_ray())) > 1:
+        time.sleep(0.1)  # the other tests have one node
+
+
+def test_a_cluster_without_room_for_any_worker_is_told(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interp.workers.pool, "PATIENCE", 0.1)
+    monkeypatch.setattr(interp.workers.pool, "room", lambda *_, **__: 0)
+    with pytest.raises(WorkersFailed, match="No node of the cluster has room for a worker any more"):
+        scripted_run(tmp_path / "run", TWO, Flaky(tmp_path, seconds=1))
 
 
 def test_workers_that_end_while_they_load_are_replaced_twice(
@@ -323,6 +377,17 @@ def test_without_ray_it_says_what_to_install(
     with pytest.raises(Unsupported, match=r"interp\[ray\]"):
         audit(load("tiny:llama"), load_task("comparison", n=2), out=tmp_path / "run", workers=TWO)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere"])
+def test_an_address_without_a_cluster_is_refused_at_once(address: str) -> None:
+    program = (
+        "from interp.workers.cluster import Workers, connected\n"
+        f"with connected(Workers(2, {address!r}), on_gpu=False): pass"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert f"BadInput: There is no Ray cluster to join at '{address}' (" in done.stderr
+    assert "`ray start --head`" in done.stderr
 
 
 def test_an_address_needs_a_number(call: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

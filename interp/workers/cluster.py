@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import socket
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,18 +93,26 @@ def connected(workers: Workers, *, on_gpu: bool) -> Generator[Any]:
         room = {"num_cpus": n_cpus, "object_store_memory": OBJECT_STORE} | ({} if on_gpu else {"num_gpus": 0})
         ray.init(address="local", include_dashboard=False, **room, **shared)
     else:
-        try:
-            ray.init(address=workers.address, **shared)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
-            raise BadInput(
-                f"There is no Ray cluster to join at {workers.address!r} ({reason}). Start one with "
-                "`ray start --head` and name its address, or leave the address out."
-            ) from None
+        _join(ray, workers.address, shared)
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _join(ray: Any, address: str, options: Mapping[str, Any]) -> None:
+    """Connects to a cluster that is there; Ray itself would knock for minutes where no one is."""
+    host, _, port = address.rpartition(":")
+    try:
+        if port.isdigit() and "/" not in host:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        ray.init(address=address, **options)
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+        raise BadInput(
+            f"There is no Ray cluster to join at {address!r} ({reason}). Start one with `ray start --head` "
+            "and name its address, or leave the address out."
+        ) from None
 
 
 def n_cpus_here() -> int:

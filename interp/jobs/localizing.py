@@ -19,6 +19,8 @@ from interp.localizers.lens import lens_table
 from interp.localizers.parting import find_partings
 from interp.models.reference import mean_reference, read_reference, reference_key, reference_table
 from interp.probes.deployed import Deployed
+from interp.probes.race import RaceRule
+from interp.probes.racing import Racing
 from interp.probes.silencing import Silencing
 from interp.question import Attempt
 from interp.report.localization_page import page_content
@@ -51,6 +53,8 @@ class LocalizePlan:
         max_failures: Most failures to sweep over; None takes all.
         max_successes: Most successes; None takes as many as failures.
         batch_size: Rows a batch; None takes about 256, in whole questions.
+        race: Whether blocks that are far behind on the first half are dropped; see
+            `interp.probes.race.RaceRule`.
     """
 
     failures: str = "wrong"
@@ -60,6 +64,7 @@ class LocalizePlan:
     max_failures: int | None = 48
     max_successes: int | None = None
     batch_size: int | None = None
+    race: bool = False
 
     def __post_init__(self) -> None:
         """Refuses unknown words, negative seeds, empty batches, and caps that leave nothing to measure.
@@ -113,7 +118,8 @@ def localize(
     """Finds the MLP block whose silencing repairs what a model gets wrong.
 
     Asks every question under the deployed procedure, freezes failures and matched successes, silences each
-    MLP block in turn on both, reads off repair and its controls, and attributes the same failures. Started
+    MLP block in turn on both, reads off repair and its controls, and attributes the same failures. With
+    `plan.race`, blocks that are far behind on the first half are not asked on the rest. Started
     again on the same directory it goes on where it was.
 
     Args:
@@ -161,7 +167,7 @@ def localize(
         )
         run.freeze(failures)
         key, references = _reference(model, task, plan, run)
-        probe = Silencing(
+        sweep = Silencing(
             task.procedure,
             model.n_layers,
             (*failures.failures, *failures.successes),
@@ -169,7 +175,7 @@ def localize(
             scope=plan.scope,
             reference=key,
         )
-        ask(probe, references=references)
+        ask(Racing(sweep, failures) if plan.race else sweep, references=references)
         ablation = Ablation(plan.scope, references[key] if key else {})
         failed = [attempt for attempt in deployed if attempt.question in set(failures.failures)]
         _attribute(model, task, run, failed, ablation=ablation, watcher=watcher)
@@ -181,7 +187,10 @@ def localize(
 def _record(
     model: Model, task: Task, plan: LocalizePlan, *, batch_size: int, warnings: list[str]
 ) -> dict[str, Any]:
-    """The plan as it is written down: all that must be the same when a run is resumed."""
+    """The plan as it is written down: all that must be the same when a run is resumed.
+
+    A race stands in it with its rule; without one there is nothing, as in plans that knew of no race.
+    """
     return {
         "verb": VERB,
         **asked_record(model, task, task.procedure),
@@ -193,6 +202,7 @@ def _record(
         "max_successes": plan.max_successes,
         "batch_size": batch_size,
         "warnings": warnings,
+        **({"race": RaceRule().to_json()} if plan.race else {}),
     }
 
 

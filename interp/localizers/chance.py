@@ -35,7 +35,7 @@ class RandomBlock:
     """A block drawn at random: means over blocks, with the spread of repair over blocks.
 
     In a raced sweep the means are over the blocks drawn at random for each question of the second half,
-    and the spread is not known (NaN).
+    and the spread is not known.
 
     Attributes:
         repair: Mean repair.
@@ -46,8 +46,8 @@ class RandomBlock:
     """
 
     repair: float
-    repair_sd: float
-    repair_quantile: float
+    repair_sd: float | None
+    repair_quantile: float | None
     retention: float
     net_gain: float
 

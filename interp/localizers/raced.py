@@ -99,7 +99,7 @@ def raced_nulls(
     shares = {i: 1 / len(of_failures) for i in of_failures}
     return Nulls(
         *best_constants(keys, failures),
-        RandomBlock(repair, float("nan"), float("nan"), retention, gain),
+        RandomBlock(repair, None, None, retention, gain),
         chosen_null(sweep, chosen[0], shares, seed=seed, n_permutations=n_permutations),
         chosen_null(
             sweep,

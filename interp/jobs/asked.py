@@ -52,11 +52,11 @@ def asked_record(model: Model, task: Task, procedure: Procedure) -> dict[str, An
     }
 
 
-def environment_of(model: Model, asker: Asker) -> dict[str, Any]:
+def environment_of(model: Model, asker: Asker | None = None) -> dict[str, Any]:
     """Versions of packages, and what else decides the numbers; the threads are those of who answers."""
     packages = {name: importlib.metadata.version(name) for name in PACKAGES}
     decided = dict(model.environment)
-    if asker.n_threads is not None and decided.get("device") == "cpu":
+    if asker is not None and asker.n_threads is not None and decided.get("device") == "cpu":
         decided["threads"] = str(asker.n_threads)
     return {"python": platform.python_version(), "packages": packages, "model": decided}
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from interp.models.export import export
     from interp.models.load import LoadOptions, load
     from interp.tasks.load import load_task
-    from interp.workers.cluster import Workers
 
 __all__ = [
     "Attempt",
@@ -68,7 +67,6 @@ __all__ = [
     "Template",
     "TokenScores",
     "Verdict",
-    "Workers",
     "audit",
     "compare",
     "export",
@@ -87,7 +85,6 @@ _LAZY = {
     "LoadOptions": "interp.models.load",
     "LocalizePlan": "interp.jobs.localizing",
     "LocalizeRun": "interp.localized",
-    "Workers": "interp.workers.cluster",
     "audit": "interp.jobs.auditing",
     "compare": "interp.jobs.comparing",
     "export": "interp.models.export",

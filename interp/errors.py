@@ -14,12 +14,11 @@ InterpError                    the caller can act on it: the CLI prints one line
 │   ├── BadLogits              NaN or infinite logits
 │   ├── OutOfMemory            one request alone does not fit
 │   └── EditMisfired           an edit fired more or less often than its block was visited
-├── RunError                   a run directory cannot be used
-│   ├── RunMismatch            made by another model, task or plan; names what differs
-│   ├── RunLocked              another process is writing to it
-│   ├── RunDamaged             a file in it cannot be read back
-│   └── RunUnwritable          disk full or no permission; what was written stays
-└── WorkersFailed              workers end again and again on one batch, or none can be started
+└── RunError                   a run directory cannot be used
+    ├── RunMismatch            made by another model, task or plan; names what differs
+    ├── RunLocked              another process is writing to it
+    ├── RunDamaged             a file in it cannot be read back
+    └── RunUnwritable          disk full or no permission; what was written stays
 ```
 
 Each message says what was asked, why it cannot be, and what to write instead.
@@ -109,7 +108,3 @@ class RunDamaged(RunError):
 
 class RunUnwritable(RunError):
     """A file of the run directory cannot be written (disk full, no permission)."""
-
-
-class WorkersFailed(InterpError):
-    """Workers ended again and again on one batch, or none can be started; what was finished stays."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from interp.asker import Asker, Here
 from interp.errors import RunMismatch
 from interp.models.model import Completion, Model
-from interp.parts import Key, merge
 from interp.probes.probe import Draw, Probe
 from interp.procedure import Decoding, Procedure, Prompt, Request, content_key, draw_seed
 from interp.question import Attempt, Outcome, Question, Reason, Verdict
@@ -56,52 +54,12 @@ class _Slot:
 
     question: Question
     draw: Draw
-    key: Key
+    key: tuple[str, str, int]
     seed: int
 
     @property
     def request(self) -> Request:
         return Request(self.question.text, self.draw.procedure, self.seed)
-
-
-@dataclass
-class _Round:
-    """The batches of one proposal, on their way into the log in their order."""
-
-    batches: Sequence[Sequence[_Slot]]
-    run: Run
-    log: dict[Key, Attempt]
-    n_merged: int = 0
-    keys: list[list[Key]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.keys = [[slot.key for slot in batch] for batch in self.batches]
-
-    def missing(self) -> list[Sequence[_Slot]]:
-        """The batches that lack a row which no one has finished."""
-        known = ChainMap(self.log, dict(self.run.early))
-        return [
-            b for b, keys in zip(self.batches, self.keys, strict=True) if any(k not in known for k in keys)
-        ]
-
-    def take(self, rows: Sequence[Attempt] = (), worker: str = "") -> list[list[Attempt]]:
-        """Takes the rows of one batch; gives the batches, old rows included, that this brings into the log.
-
-        A batch whose turn it is goes to the log, and with it those after it that were early; another one
-        goes to the part of the worker that answered it.
-        """
-        early = dict(self.run.early)
-        fresh = {row.key: row for row in rows if row.key not in self.log and row.key not in early}
-        ready = merge(self.keys[self.n_merged :], self.log, ChainMap(fresh, early))
-        if fresh and not ready:
-            self.run.keep(worker, [*fresh.values()])
-        for batch in ready:
-            if batch:
-                self.run.append(batch)
-                self.log.update((row.key, row) for row in batch)
-        merged = self.keys[self.n_merged : self.n_merged + len(ready)]
-        self.n_merged += len(ready)
-        return [[self.log[key] for key in keys] for keys in merged]
 
 
 def execute(  # noqa: PLR0913
@@ -110,7 +68,6 @@ def execute(  # noqa: PLR0913
     probe: Probe,
     run: Run,
     *,
-    asker: Asker | None = None,
     references: References | None = None,
     batch_size: int = 64,
     scored: bool = False,
@@ -119,20 +76,18 @@ def execute(  # noqa: PLR0913
     """Asks what a probe proposes until it proposes nothing, one row a draw.
 
     It replays from an empty history. A proposal is cut into batches in its order; a batch whose rows are
-    all finished is not asked; of a batch that lacks a row all is asked, and what is missing is appended.
-    So batches, and with them the numbers, are the same however often the run was interrupted and whoever
-    answered, and rows come into the log in the order of the proposal.
+    all in the log is not asked; of a batch that lacks a row all is asked, and what is missing is appended.
+    So batches, and with them the numbers, are the same however often the run was interrupted.
 
     Args:
-        model: Says what can be asked; and answers, unless `asker` does.
+        model: Answers.
         task: Holds the questions and reads the answers. A grader that raises makes a row `unreadable`.
         probe: Proposes draws.
         run: Holds the log; it must be open to be written unless every row is in it.
-        asker: Has the batches answered, by the same model; None asks `model` here, one after the other.
         references: Vectors of the reference sets that `Mean` words name.
         batch_size: Draws a batch. Part of what decides the last digits of a model's numbers.
         scored: Whether rows hold what the model thought of each token.
-        watcher: Is told of every batch, in the order of the log.
+        watcher: Is told of every batch.
 
     Returns:
         The probe's rows, in the order in which it proposed them.
@@ -146,33 +101,29 @@ def execute(  # noqa: PLR0913
     """
     if batch_size < 1:
         raise ValueError(f"a batch holds at least one draw, got batch_size={batch_size}")
-    asker = asker or Here(model)
+    ask = partial(_ask, model, task, references=references, scored=scored)
     log = {row.key: row for row in run.attempts}
     history: list[Attempt] = []
-
-    def told(merged: list[list[Attempt]], total: int) -> None:
-        for rows in merged:
-            history.extend(rows)
-            if watcher is not None:
-                watcher.rows(rows)
-                watcher.stage(probe.name, total, len(history))
-
     while draws := list(probe.propose(task.questions, tuple(history))):
         slots = _slots(task, probe, run, draws)
         _check_new(slots, history)
-        _check_log(slots, task, ChainMap(log, dict(run.early)))
-        one = _Round([slots[i : i + batch_size] for i in range(0, len(slots), batch_size)], run, log)
-        missing = one.missing()
+        _check_log(slots, task, log)
+        batches = [slots[i : i + batch_size] for i in range(0, len(slots), batch_size)]
+        missing = [batch for batch in batches if any(slot.key not in log for slot in batch)]
         _check_procedures(model, [slot for batch in missing for slot in batch])
         total = len(history) + len(slots)
         if watcher is not None:
             watcher.stage(probe.name, total, len(history))
-        told(one.take(), total)
-        requests = [[slot.request for slot in batch] for batch in missing]
-        for answered in asker.ask(requests, references=references, scored=scored):
-            rows = _rows(task, missing[answered.index], answered.completions)
-            told(one.take(rows, answered.worker), total)
-        run.drop_merged()
+        for batch in batches:
+            if any(slot.key not in log for slot in batch):
+                rows = [row for row in ask(batch) if row.key not in log]
+                run.append(rows)
+                log.update((row.key, row) for row in rows)
+            rows = [log[slot.key] for slot in batch]
+            history.extend(rows)
+            if watcher is not None:
+                watcher.rows(rows)
+                watcher.stage(probe.name, total, len(history))
     return history
 
 
@@ -196,7 +147,7 @@ def _check_new(slots: Sequence[_Slot], history: Sequence[Attempt]) -> None:
         known.add(slot.key)
 
 
-def _check_log(slots: Sequence[_Slot], task: Graded, log: Mapping[Key, Attempt]) -> None:
+def _check_log(slots: Sequence[_Slot], task: Graded, log: dict[tuple[str, str, int], Attempt]) -> None:
     """Refuses rows of the log that were asked or read another way."""
     for slot in slots:
         row = log.get(slot.key)
@@ -228,7 +179,10 @@ def _check_procedures(model: Model, slots: Sequence[_Slot]) -> None:
         fits.update(fresh)
 
 
-def _rows(task: Graded, batch: Sequence[_Slot], completions: Sequence[Completion]) -> list[Attempt]:
+def _ask(
+    model: Model, task: Graded, batch: Sequence[_Slot], *, references: References | None, scored: bool
+) -> list[Attempt]:
+    completions = model.generate([slot.request for slot in batch], references=references, scored=scored)
     return [_row(task, slot, completion) for slot, completion in zip(batch, completions, strict=True)]
 
 

@@ -18,11 +18,8 @@ from interp.localizers.attribution import (
 )
 from interp.localizers.lens import LENS_SCHEMA, lens_layers
 from interp.localizers.localization import Localization
-from interp.localizers.locate import localize_raced, localize_repair
-from interp.localizers.outcomes import Outcomes, outcome_matrix
-from interp.localizers.raced import raced_sweep
-from interp.localizers.repair import DROPPED, repair_table
-from interp.probes.race import RaceRule
+from interp.localizers.locate import localize_repair
+from interp.localizers.repair import repair_table
 from interp.question import FailureSet
 from interp.run import Run
 
@@ -77,27 +74,17 @@ class LocalizeRun:
             raise RunError(f"{self.path} has no failure set yet; start the same command again to go on.")
         return frozen
 
-    @property
-    def race(self) -> RaceRule | None:
-        """The rule of the race, or None where every block was asked everything."""
-        value = self.run.plan.get("race")
-        return None if value is None else RaceRule.from_json(value)
-
     @cached_property
     def localization(self) -> Localization:
         """Every number about the best block, with its controls, and the conclusion in words."""
-        rows, questions, failures = self.run.attempts, self.run.questions, self.failure_set
-        seed, binary = self.run.seed, bool(self.run.plan["task"]["binary"])
-        if self.race is not None:
-            return localize_raced(rows, questions, failures, self.race, seed=seed, binary=binary)
-        return localize_repair(rows, questions, failures, seed=seed, binary=binary)
-
-    @property
-    def outcomes(self) -> Outcomes:
-        """Every failure and success with each block silenced; of a race, each block that it left."""
-        if self.race is not None:
-            return raced_sweep(self.run.attempts, self.failure_set, self.race).left
-        return outcome_matrix(self.run.attempts, self.failure_set)
+        plan = self.run.plan
+        return localize_repair(
+            self.run.attempts,
+            self.run.questions,
+            self.failure_set,
+            seed=self.run.seed,
+            binary=bool(plan["task"]["binary"]),
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -115,7 +102,7 @@ class LocalizeRun:
 
     def repair(self) -> pl.DataFrame:
         """One row a block, the block that repairs most first; see `interp.localizers.repair.repair_table`."""
-        return repair_table(self.run.attempts, self.run.questions, self.failure_set, self.race)
+        return repair_table(self.run.attempts, self.run.questions, self.failure_set)
 
     def attribution(self) -> pl.DataFrame:
         """One row a failure, layer and point; see `interp.localizers.attribution.attribution_table`."""
@@ -126,17 +113,11 @@ class LocalizeRun:
         return self._read(LENS, LENS_SCHEMA)
 
     def blocks(self) -> pl.DataFrame:
-        """Measured repair beside the estimates of attribution, one row an MLP block in layer order.
-
-        Of a race only the blocks that it left are there: the others were not measured on the same questions.
-        """
-        repair = self.repair()
-        if DROPPED in repair.columns:
-            repair = repair.filter(pl.col(DROPPED).is_null())
-        return block_estimates(repair, self.attribution())
+        """Measured repair beside the estimates of attribution, one row an MLP block in layer order."""
+        return block_estimates(self.repair(), self.attribution())
 
     def agreement(self) -> pl.DataFrame:
-        """Rank agreement of each attribution with the measured repair, over the blocks of `blocks`."""
+        """Rank agreement of each attribution with the measured repair."""
         return agreement_table(self.blocks())
 
     @property
@@ -190,11 +171,9 @@ class Figures:
 
     def agreement(self) -> go.Figure:
         """Measured repair against each attribution."""
-        from interp.figures import theme
         from interp.figures.agreement import agreement
 
-        _, raced = theme.left_by_race(self.of.repair())
-        return agreement(self.of.blocks(), self.of.agreement(), raced=raced)
+        return agreement(self.of.blocks(), self.of.agreement())
 
     def all(self) -> dict[str, go.Figure]:
         """Every figure by name; those of attribution only where it covers a failure."""

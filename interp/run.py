@@ -1,8 +1,7 @@
 """A run is a directory: its plan, its questions, its environment, and one row per attempt.
 
 It can be killed at any moment. The log only grows, by whole batches; every other file is there whole
-or not at all; and `plan.json`, which makes a directory a run, is written last. What workers finish before
-its turn waits in `parts/`, and is no part of what a reader sees until it is in the log.
+or not at all; and `plan.json`, which makes a directory a run, is written last.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from interp.difference import ABSENT, changes, differences, question_differences
 from interp.disk import take_lock, temporary, write_atomic
 from interp.errors import BadQuestions, RunDamaged, RunError, RunMismatch
 from interp.log import Log, read_table
-from interp.parts import Key, Parts
 from interp.question import NEAR_TIE, Attempt, FailureSet, Question
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 PLAN, QUESTIONS, ENVIRONMENT = "plan.json", "questions.jsonl", "environment.json"
 ATTEMPTS, FAILURES, LOCK = "attempts.jsonl", "failure_set.json", ".lock"
-PARTS = "parts"
 
 
 class Run:
@@ -49,7 +46,6 @@ class Run:
         self.environment = self._read_object(ENVIRONMENT)
         self._resumed_with: list[dict[str, list[Any]]] = self.environment.pop("resumed_with", [])
         self._lock: int | None = None
-        self._parts: Parts | None = None
 
     @cached_property
     def _log(self) -> Log:
@@ -66,8 +62,7 @@ class Run:
     ) -> Self:
         """Makes a run directory, or opens the one that is there to go on with it.
 
-        The directory stays locked to this process until `close`. A torn last line of the log is cut off. What
-        workers of an earlier process finished before its turn is in `early`.
+        The directory stays locked to this process until `close`. A torn last line of the log is cut off.
 
         Args:
             path: The directory; it and its parents are made if need be.
@@ -99,7 +94,6 @@ class Run:
             run._compare(plan, questions)
             run._note_environment(environment)
             run._log.open()
-            run._parts = Parts(path / PARTS, run._log)
         except BaseException:
             os.close(lock)
             raise
@@ -154,8 +148,6 @@ class Run:
         """Releases the directory; the run can still be read."""
         if "_log" in self.__dict__:
             self._log.close()
-        if self._parts is not None:
-            self._parts.close()
         if self._lock is not None:
             os.close(self._lock)
         self._lock = None
@@ -167,7 +159,7 @@ class Run:
 
     @property
     def attempts(self) -> list[Attempt]:
-        """Every row of the log, in the order in which it was written; what is `early` is not among them."""
+        """Every row of the log, in the order in which it was written."""
         return list(self._log.rows.values())
 
     def table(self) -> polars.DataFrame:
@@ -235,22 +227,6 @@ class Run:
             RunUnwritable: The disk is full, or the like; the log is as it was.
         """
         self._log.append(rows)
-
-    @property
-    def early(self) -> Mapping[Key, Attempt]:
-        """Rows that are finished and not in the log, since rows before them are missing; by key."""
-        return self._parts.rows if self._parts is not None else {}
-
-    def keep(self, worker: str, rows: Sequence[Attempt]) -> None:
-        """Puts rows that a worker finished before their turn on the disk; raises as `append`."""
-        if self._parts is None or self._lock is None:
-            raise RunError(f"{self.path} is open for reading only. Resume the run to write to it.")
-        self._parts.append(worker, rows)
-
-    def drop_merged(self) -> None:
-        """Removes the parts whose rows are all in the log."""
-        if self._parts is not None:
-            self._parts.drop(self._log.rows)
 
     def freeze(self, failures: FailureSet) -> None:
         """Writes the failure set once; later calls must bring the same.

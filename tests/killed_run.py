@@ -31,10 +31,6 @@ LOCALIZE_PLACES = (
 )
 """Where it dies, in this order: stage, and how much of it is done."""
 
-RACE_PLAN = LocalizePlan(batch_size=15, race=True)
-RACE_PLACES = (("deployed", 30), ("silencing", 15), ("silencing", 38), ("silencing", 69))
-"""In the first round, after the second, and in the second half."""
-
 AUDIT_PLAN = AuditPlan(("sampling:3", "silencing"), batch_size=15)
 AUDIT_PLACES = (
     ("deployed", 15),
@@ -53,7 +49,6 @@ ROUTES_PLACES = (
 )
 JOBS: dict[str, tuple[Callable[..., object], tuple[tuple[str, int], ...]]] = {
     "localize": (partial(localize, plan=PLAN), LOCALIZE_PLACES),
-    "race": (partial(localize, plan=RACE_PLAN), RACE_PLACES),
     "audit": (partial(audit, plan=AUDIT_PLAN), AUDIT_PLACES),
     "routes": (partial(audit, plan=ROUTES_PLAN), ROUTES_PLACES),
 }

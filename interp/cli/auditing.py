@@ -15,12 +15,9 @@ from interp.cli.options import (
     Device,
     Download,
     Dtype,
-    RayAddress,
     Strict,
     TrustRemoteCode,
-    WorkerCount,
     asked_task,
-    asked_workers,
     one_of,
 )
 from interp.errors import BadInput
@@ -59,8 +56,6 @@ def audit(
     examples: Annotated[Path | None, typer.Option(help="question file with few-shot examples")] = None,
     template: Annotated[str | None, typer.Option(help="chat or plain")] = None,
     max_new_tokens: Annotated[int | None, typer.Option(help="longest answer in tokens")] = None,
-    workers: WorkerCount = 0,
-    ray: RayAddress = None,
     strict: Strict = False,
     dtype: Dtype = "float32",
     device: Device = None,
@@ -104,12 +99,10 @@ def audit(
     if max_new_tokens is not None:
         drawn["max_new_tokens"] = max_new_tokens
     asked = replace(asked, decoding=replace(asked.decoding, **drawn))
-    options = LoadOptions(dtype, device, download, allow_pickle, trust_remote_code)
-    beside = asked_workers(workers, ray, options)
     print(f"Loading {model} ...", file=sys.stderr)
-    loaded = load(model, options)
+    loaded = load(model, LoadOptions(dtype, device, download, allow_pickle, trust_remote_code))
     with watch(RunningReach()) as watcher:
-        run = run_audit(loaded, asked, out=out, plan=plan, workers=beside, watcher=watcher)
+        run = run_audit(loaded, asked, out=out, plan=plan, watcher=watcher)
     print_audit(run)
 
 

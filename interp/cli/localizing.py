@@ -15,18 +15,14 @@ from interp.cli.options import (
     Device,
     Download,
     Dtype,
-    RayAddress,
     Strict,
     TrustRemoteCode,
-    WorkerCount,
     asked_task,
-    asked_workers,
     one_of,
 )
 
 if TYPE_CHECKING:
     from interp.localized import LocalizeRun
-    from interp.localizers.localization import Localization
 
 
 @app.command()
@@ -44,14 +40,11 @@ def localize(
     max_successes: Annotated[int, typer.Option(help="most successes; 0 takes as many as failures")] = 0,
     seed: Annotated[int, typer.Option(help="seed of questions, halves and permutations")] = 0,
     batch_size: Annotated[int, typer.Option(help="rows a batch; 0 takes about 256")] = 0,
-    race: Annotated[bool, typer.Option("--race", help="drop blocks that are far behind, early")] = False,
     system: Annotated[str | None, typer.Option(help="system text, in place of the task's")] = None,
     answer_prefix: Annotated[str | None, typer.Option(help="text with which the answer is begun")] = None,
     examples: Annotated[Path | None, typer.Option(help="question file with few-shot examples")] = None,
     template: Annotated[str | None, typer.Option(help="chat or plain")] = None,
     max_new_tokens: Annotated[int | None, typer.Option(help="longest answer in tokens")] = None,
-    workers: WorkerCount = 0,
-    ray: RayAddress = None,
     strict: Strict = False,
     dtype: Dtype = "float32",
     device: Device = None,
@@ -76,7 +69,6 @@ def localize(
         max_failures=max_failures or None,
         max_successes=max_successes or None,
         batch_size=batch_size or None,
-        race=race,
     )
     asked = asked_task(
         task,
@@ -91,12 +83,11 @@ def localize(
     )
     if max_new_tokens is not None:
         asked = replace(asked, decoding=replace(asked.decoding, max_new_tokens=max_new_tokens))
-    options = LoadOptions(dtype, device, download, allow_pickle, trust_remote_code, remote)
-    beside = asked_workers(workers, ray, options)
     print(f"Loading {model} ...", file=sys.stderr)
+    options = LoadOptions(dtype, device, download, allow_pickle, trust_remote_code, remote)
     loaded = load(model, options)
     with watch(RunningRepair()) as watcher:
-        run = run_localize(loaded, asked, out=out, plan=plan, workers=beside, watcher=watcher)
+        run = run_localize(loaded, asked, out=out, plan=plan, watcher=watcher)
     _print_localization(run)
 
 
@@ -113,7 +104,7 @@ def _print_localization(run: LocalizeRun) -> None:
     console = Console(highlight=False, width=None if terminal else 110)
     table = Table(
         "MLP", "repairs", "95%", "keeps", "net gain", "mostly named", "unreadable",
-        title=_title(found),
+        title=f"{found.n_failures_asked} failures, {found.n_successes_asked} successes",
     )  # fmt: skip
     marked = {found.best_repair.layer: "repairs most", found.best_net_gain.layer: "gains most"}
     if len(marked) == 1:
@@ -122,8 +113,9 @@ def _print_localization(run: LocalizeRun) -> None:
     if found.best_net_gain.layer not in shown["layer"]:
         shown = shown.vstack(repair.filter(repair["layer"] == found.best_net_gain.layer))
     for row in shown.iter_rows(named=True):
+        name = f"{row['layer']:>2} {marked.get(row['layer'], '')}"
         table.add_row(
-            Text(_name(row, marked.get(row["layer"], "")), style="bold" if row["layer"] in marked else ""),
+            Text(name.rstrip(), style="bold" if row["layer"] in marked else ""),
             f"{row['repair']:.2f}",
             f"{row['repair_low']:.2f}-{row['repair_high']:.2f}",
             f"{row['retention']:.2f}",
@@ -147,22 +139,6 @@ def _print_localization(run: LocalizeRun) -> None:
         console.print(Text(sentence, style=style), soft_wrap=not terminal)
     console.print()
     console.print(Text(f"Page: {run.page}"), soft_wrap=True)
-
-
-def _title(found: Localization) -> str:
-    """What the sweep was over."""
-    title = f"{found.n_failures_asked} failures, {found.n_successes_asked} successes"
-    raced = found.raced
-    return title if raced is None else f"{title}; {raced.n_left} of {found.n_blocks} blocks left by the race"
-
-
-def _name(row: dict[str, Any], mark: str) -> str:
-    """Layer, mark, and for a dropped block when it was dropped and on how many questions it was asked."""
-    name = f"{row['layer']:>2} {mark}".rstrip()
-    if row.get("dropped_in_round") is None:
-        return name
-    asked = row["n_failures"] + row["n_successes"]
-    return f"{name} out in round {row['dropped_in_round']}, n = {asked}"
 
 
 def _mostly_named(row: dict[str, Any]) -> str:

@@ -13,9 +13,7 @@ import typer
 from interp.errors import BadInput
 
 if TYPE_CHECKING:
-    from interp.models.load import LoadOptions
     from interp.tasks.task import Task
-    from interp.workers.cluster import Workers
 
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; a GPU if there is one")]
@@ -23,12 +21,6 @@ Download = Annotated[bool, typer.Option(help="allow fetching the model, or a ben
 Strict = Annotated[bool, typer.Option(help="stop at a bad row of a question file")]
 AllowPickle = Annotated[bool, typer.Option(help="accept pickled weights, which can run code")]
 TrustRemoteCode = Annotated[bool, typer.Option(help="run code that comes with the model")]
-WorkerCount = Annotated[
-    int, typer.Option(help="processes that answer, each with its copy of the model on a GPU or CPUs; 0: none")
-]
-RayAddress = Annotated[
-    str | None, typer.Option(help="of the Ray cluster the workers run in ('auto'); else one on this machine")
-]
 
 
 def asked_task(line: str, *, n: int | None, seed: int, download: bool, strict: bool, **prompt: Any) -> Task:
@@ -62,18 +54,6 @@ def _with_prompt(
         if shown:
             raise BadInput(f"The example {shown[0][:60]!r} of {examples} is also a question of the task.")
     return task.with_prompt(replace(task.prompt, **changes)) if changes else task
-
-
-def asked_workers(n: int, address: str | None, options: LoadOptions) -> Workers | None:
-    """The workers that the command line asks for, none if it does not; without ray they are refused."""
-    if not n:
-        if address is not None:
-            raise BadInput(f"--ray {address} says where workers run, not how many. Add --workers N.")
-        return None
-    from interp.workers.cluster import Workers, imported_ray
-
-    imported_ray()  # before a large model is loaded
-    return Workers(n, address, options=options)
 
 
 def one_of(option: str, value: str, known: Sequence[str]) -> Any:

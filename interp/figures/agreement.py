@@ -17,9 +17,7 @@ _NAMES = {
 _OVERLAPS = (1, 3, 5)
 
 
-def agreement(
-    blocks: pl.DataFrame, agreement: pl.DataFrame, *, title: str | None = None, raced: str = ""
-) -> go.Figure:
+def agreement(blocks: pl.DataFrame, agreement: pl.DataFrame, *, title: str | None = None) -> go.Figure:
     """Measured repair (up) against each attribution of the same MLP blocks (right).
 
     Args:
@@ -28,7 +26,6 @@ def agreement(
         agreement: One row a method: `method`, `spearman`, and those of `overlap_1`, `overlap_3` and
             `overlap_5` that the number of blocks allows.
         title: Replaces the title that is written from the table.
-        raced: A note on blocks that are missing since a race dropped them.
 
     Raises:
         BadInput: A table has no row, or a method has no column in `blocks`.
@@ -48,7 +45,7 @@ def agreement(
     figure.update_xaxes(
         title_text="Logits toward gold if silenced", nticks=5, zeroline=True, zerolinecolor=theme.AXIS
     )
-    note = f"One dot an MLP block; top k: the share of the k highest that both have in common.{raced}"
+    note = "One dot an MLP block; top k: the share of the k highest that both have in common."
     theme.layout(figure, title or _headline(methods), note, height=380)
     return figure.update_layout(margin={"t": theme.TITLE_MARGIN + 58})
 

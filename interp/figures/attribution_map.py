@@ -34,10 +34,7 @@ def attribution_map(
         BadInput: A table has no row.
     """
     theme.require_rows(attribution, "the table of attributions")
-    n_top, raced = 0, ""
-    if repair is not None:
-        repair, raced = theme.left_by_race(repair)
-        n_top = 1
+    n_top = 0 if repair is None else 1
     figure = make_subplots(
         rows=n_top + 2,
         cols=1,
@@ -57,7 +54,7 @@ def attribution_map(
         range=[layers[0] - 0.6, layers[-1] + 0.6], dtick=_tick_step(len(layers)), showgrid=False
     )
     figure.update_xaxes(title_text="Layer", row=n_top + 2)
-    note = f"Teal: silencing the block favours the gold answer. Purple: it favours the given one.{raced}"
+    note = "Teal: silencing the block favours the gold answer. Purple: it favours the given one."
     theme.layout(figure, title or "What attribution says of the same blocks", note, height=320 + 140 * n_top)
     return figure.update_layout(margin={"t": theme.TITLE_MARGIN + 26, "r": 88})
 

@@ -27,7 +27,6 @@ def block_ranking(repair: pl.DataFrame, *, title: str | None = None, n_top: int 
     Raises:
         BadInput: The table has no row.
     """
-    repair, raced = theme.left_by_race(repair)
     most, gains = theme.standout_layers(repair)
     order = repair.sort("repair", "net_gain", "layer", descending=[True, True, False], nulls_last=True)
     rows = order.head(max(n_top or MOST_ROWS, len({most, gains})))
@@ -49,7 +48,7 @@ def block_ranking(repair: pl.DataFrame, *, title: str | None = None, n_top: int 
         else f"By repair MLP {most} comes first, by net gain MLP {gains}"
     )
     shown = "" if rows.height == repair.height else f"The first {rows.height} of {repair.height} blocks. "
-    note = f"{shown}One row a silenced MLP block, ranked by repair; whiskers are 95% Wilson intervals.{raced}"
+    note = f"{shown}One row a silenced MLP block, ranked by repair; whiskers are 95% Wilson intervals."
     return theme.layout(figure, title or headline, note, height=150 + _ROW_HEIGHT * max(rows.height, 8))
 
 

@@ -35,7 +35,6 @@ def repair_against_retention(
     Raises:
         BadInput: The table has no row.
     """
-    repair, raced = theme.left_by_race(repair)
     most, gains = theme.standout_layers(repair)
     figure = go.Figure()
     if totals is not None and min(totals) > 0:
@@ -53,7 +52,7 @@ def repair_against_retention(
     figure.update_yaxes(
         range=[-0.05, 1.1], dtick=0.2, title_text="Repair: failures now right", tickformat=".1f"
     )
-    note = f"One dot a silenced MLP block, the best at the top right; whiskers are 95% intervals.{raced}"
+    note = "One dot a silenced MLP block, the best at the top right; whiskers are 95% intervals."
     return theme.layout(figure, title or theme.headline(repair), note, height=480)
 
 

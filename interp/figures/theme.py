@@ -206,30 +206,15 @@ def require_rows(table: pl.DataFrame, what: str) -> None:
 def standout_layers(blocks: pl.DataFrame) -> tuple[int, int]:
     """The layers that a figure marks: of the highest `repair`, and of the highest `net_gain`.
 
-    A tie goes to the other of the two columns, then to the lower layer. Blocks that a race dropped were not
-    measured on the same questions and are never marked.
+    A tie goes to the other of the two columns, then to the lower layer.
 
     Raises:
         BadInput: The table has no row.
     """
-    blocks, _ = left_by_race(blocks)
     require_rows(blocks, "the table of blocks")
     most = blocks.sort("repair", "net_gain", "layer", descending=[True, True, False], nulls_last=True)
     gains = blocks.sort("net_gain", "repair", "layer", descending=[True, True, False], nulls_last=True)
     return int(most["layer"][0]), int(gains["layer"][0])
-
-
-def left_by_race(blocks: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """The blocks that a race left, and a note on those that it dropped.
-
-    Where there was no race these are all blocks, and there is no note.
-    """
-    if "dropped_in_round" not in blocks.columns:
-        return blocks, ""
-    left = blocks.filter(pl.col("dropped_in_round").is_null())
-    n_dropped = blocks.height - left.height
-    note = f" Raced: {n_dropped} of {blocks.height} blocks were dropped early and are not shown."
-    return left, note if n_dropped else " Raced: no block was dropped."
 
 
 def headline(blocks: pl.DataFrame) -> str:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from interp.asker import Asker, Here
 from interp.procedure import Procedure, Template
 from interp.tasks.task import Task
 
 if TYPE_CHECKING:
     from interp.models.model import Model
-    from interp.workers.cluster import Workers
 
 PACKAGES = ("interp", "numpy", "polars", "tokenizers", "torch", "transformers")
 N_ROWS = 256
@@ -52,27 +48,7 @@ def asked_record(model: Model, task: Task, procedure: Procedure) -> dict[str, An
     }
 
 
-def environment_of(model: Model, asker: Asker | None = None) -> dict[str, Any]:
-    """Versions of packages, and what else decides the numbers; the threads are those of who answers."""
+def environment_of(model: Model) -> dict[str, Any]:
+    """Versions of packages, and what else decides the model's numbers."""
     packages = {name: importlib.metadata.version(name) for name in PACKAGES}
-    decided = dict(model.environment)
-    if asker is not None and asker.n_threads is not None and decided.get("device") == "cpu":
-        decided["threads"] = str(asker.n_threads)
-    return {"python": platform.python_version(), "packages": packages, "model": decided}
-
-
-@contextmanager
-def asking(model: Model, workers: Workers | None) -> Generator[Asker]:
-    """Who answers: the model of this process, or workers with copies of it, which end with the block.
-
-    Raises:
-        BadInput: There is no cluster at the workers' address, or they do not fit into it.
-        Unsupported: There are workers, and Ray is not installed.
-    """
-    if workers is None:
-        yield Here(model)
-        return
-    from interp.workers.pool import Pool
-
-    with Pool(workers, model) as pool:
-        yield pool
+    return {"python": platform.python_version(), "packages": packages, "model": dict(model.environment)}

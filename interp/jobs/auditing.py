@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from interp.asker import Asker
 from interp.audited import RESCORED, VERB, AuditRun
 from interp.errors import BadInput, Unsupported
 from interp.execute import Watcher, execute
 from interp.intervention import Intervention
-from interp.jobs.asked import askable, asked_record, asking, environment_of, whole_batch
+from interp.jobs.asked import askable, asked_record, environment_of, whole_batch
 from interp.jobs.probing import checked_probes, noted_probes, routes_of
 from interp.probes.deployed import Deployed
 from interp.probes.load import load_probe
@@ -34,7 +33,6 @@ from interp.tasks.task import Task
 
 if TYPE_CHECKING:
     from interp.models.model import Model
-    from interp.workers.cluster import Workers
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,6 @@ def audit(
     *,
     out: str | Path,
     plan: AuditPlan | None = None,
-    workers: Workers | None = None,
     watcher: Watcher | None = None,
 ) -> AuditRun:
     """Audits, question by question, what a model delivers and what it could have delivered.
@@ -101,7 +98,6 @@ def audit(
         task: Questions, and how they are asked; its decoding is the deployed one.
         out: The run directory.
         plan: Probes, the rule for one answer, seed.
-        workers: Who answers in place of this process; the rows are the same.
         watcher: Is told how far the run is.
 
     Raises:
@@ -111,7 +107,6 @@ def audit(
         RunError: The directory cannot be used: other plan, locked, damaged, or not writable.
         UnknownName: There is no such probe.
         Unsupported: The backend cannot sample, or a site does not exist in the model.
-        WorkersFailed: One batch ended every worker that took it, or none can be started.
 
     Reference:
         "Reachability Is Not Realization: Tracing the Sources of LLM Benchmark Gains",
@@ -132,13 +127,10 @@ def audit(
     asked = checked_probes(model, task, plan.probes, setting, earlier=Path(out))
     batch_size = plan.batch_size or whole_batch(model.n_layers)
     record = _record(model, task, procedure, plan, batch_size=batch_size, warnings=warnings)
-    with (
-        asking(model, workers) as asker,
-        Run.create_or_resume(
-            out, plan=record, questions=task.questions, environment=environment_of(model, asker)
-        ) as run,
-    ):
-        loop = _Loop(model, task, run, batch_size, asker, watcher)
+    with Run.create_or_resume(
+        out, plan=record, questions=task.questions, environment=environment_of(model)
+    ) as run:
+        loop = _Loop(model, task, run, batch_size, watcher)
         loop.run(Deployed(procedure, plan.n_draws))
         for note in noted_probes(run, asked):
             followed = partial(routes_of, run, most=note.n_followed)
@@ -182,7 +174,6 @@ class _Loop:
     task: Task
     log: Run
     batch_size: int
-    asker: Asker
     watcher: Watcher | None
 
     def run(self, probe: Probe, *, batch_size: int | None = None) -> list[Attempt]:
@@ -191,7 +182,6 @@ class _Loop:
             self.task,
             probe,
             self.log,
-            asker=self.asker,
             batch_size=batch_size or self.batch_size,
             scored=True,
             watcher=self.watcher,

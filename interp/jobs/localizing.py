@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from interp.errors import BadFailureSet, BadInput
 from interp.execute import Watcher, execute
 from interp.intervention import Scope
-from interp.jobs.asked import askable, asked_record, asking, environment_of, whole_batch
+from interp.jobs.asked import askable, asked_record, environment_of, whole_batch
 from interp.localized import ATTRIBUTION, LENS, VERB, LocalizeRun
 from interp.localizers.attribution import Ablation, attribution_table
 from interp.localizers.failures import choose_failures, read_failure_file
@@ -19,8 +18,6 @@ from interp.localizers.lens import lens_table
 from interp.localizers.parting import find_partings
 from interp.models.reference import mean_reference, read_reference, reference_key, reference_table
 from interp.probes.deployed import Deployed
-from interp.probes.race import RaceRule
-from interp.probes.racing import Racing
 from interp.probes.silencing import Silencing
 from interp.question import Attempt
 from interp.report.localization_page import page_content
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
     from interp.models.model import Model
     from interp.site import Site
-    from interp.workers.cluster import Workers
 
 RULES = ("wrong", "unreadable", "not-right")
 ABLATIONS = ("zero", "mean")
@@ -53,8 +49,6 @@ class LocalizePlan:
         max_failures: Most failures to sweep over; None takes all.
         max_successes: Most successes; None takes as many as failures.
         batch_size: Rows a batch; None takes about 256, in whole questions.
-        race: Whether blocks that are far behind on the first half are dropped; see
-            `interp.probes.race.RaceRule`.
     """
 
     failures: str = "wrong"
@@ -64,7 +58,6 @@ class LocalizePlan:
     max_failures: int | None = 48
     max_successes: int | None = None
     batch_size: int | None = None
-    race: bool = False
 
     def __post_init__(self) -> None:
         """Refuses unknown words, negative seeds, empty batches, and caps that leave nothing to measure.
@@ -112,14 +105,12 @@ def localize(
     *,
     out: str | Path,
     plan: LocalizePlan | None = None,
-    workers: Workers | None = None,
     watcher: Watcher | None = None,
 ) -> LocalizeRun:
     """Finds the MLP block whose silencing repairs what a model gets wrong.
 
     Asks every question under the deployed procedure, freezes failures and matched successes, silences each
-    MLP block in turn on both, reads off repair and its controls, and attributes the same failures. With
-    `plan.race`, blocks that are far behind on the first half are not asked on the rest. Started
+    MLP block in turn on both, reads off repair and its controls, and attributes the same failures. Started
     again on the same directory it goes on where it was.
 
     Args:
@@ -127,7 +118,6 @@ def localize(
         task: Questions, and how they are asked.
         out: The run directory.
         plan: Failure rule, scope, ablation, caps.
-        workers: Who answers in place of this process; the rows are the same.
         watcher: Is told how far the run is.
 
     Raises:
@@ -135,7 +125,6 @@ def localize(
         BadLogits: The model gave NaN or infinite logits.
         QuestionTooLong: A question does not fit into the context; nothing was asked.
         RunError: The directory cannot be used: other plan, locked, damaged, or not writable.
-        WorkersFailed: One batch ended every worker that took it, or none can be started.
 
     Reference:
         "Reachability Is Not Realization: Tracing the Sources of LLM Benchmark Gains",
@@ -149,14 +138,10 @@ def localize(
         )
     batch_size = plan.batch_size or whole_batch(model.n_layers)
     record = _record(model, task, plan, batch_size=batch_size, warnings=warnings)
-    with (
-        asking(model, workers) as asker,
-        Run.create_or_resume(
-            out, plan=record, questions=task.questions, environment=environment_of(model, asker)
-        ) as run,
-    ):
-        ask = partial(execute, model, task, run=run, asker=asker, batch_size=batch_size, watcher=watcher)
-        deployed = ask(Deployed(task.procedure))
+    with Run.create_or_resume(
+        out, plan=record, questions=task.questions, environment=environment_of(model)
+    ) as run:
+        deployed = execute(model, task, Deployed(task.procedure), run, batch_size=batch_size, watcher=watcher)
         failures = choose_failures(
             deployed,
             task.questions,
@@ -167,7 +152,7 @@ def localize(
         )
         run.freeze(failures)
         key, references = _reference(model, task, plan, run)
-        sweep = Silencing(
+        probe = Silencing(
             task.procedure,
             model.n_layers,
             (*failures.failures, *failures.successes),
@@ -175,7 +160,7 @@ def localize(
             scope=plan.scope,
             reference=key,
         )
-        ask(Racing(sweep, failures) if plan.race else sweep, references=references)
+        execute(model, task, probe, run, references=references, batch_size=batch_size, watcher=watcher)
         ablation = Ablation(plan.scope, references[key] if key else {})
         failed = [attempt for attempt in deployed if attempt.question in set(failures.failures)]
         _attribute(model, task, run, failed, ablation=ablation, watcher=watcher)
@@ -187,10 +172,7 @@ def localize(
 def _record(
     model: Model, task: Task, plan: LocalizePlan, *, batch_size: int, warnings: list[str]
 ) -> dict[str, Any]:
-    """The plan as it is written down: all that must be the same when a run is resumed.
-
-    A race stands in it with its rule; without one there is nothing, as in plans that knew of no race.
-    """
+    """The plan as it is written down: all that must be the same when a run is resumed."""
     return {
         "verb": VERB,
         **asked_record(model, task, task.procedure),
@@ -202,7 +184,6 @@ def _record(
         "max_successes": plan.max_successes,
         "batch_size": batch_size,
         "warnings": warnings,
-        **({"race": RaceRule().to_json()} if plan.race else {}),
     }
 
 

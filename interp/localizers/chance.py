@@ -34,9 +34,6 @@ class Constant:
 class RandomBlock:
     """A block drawn at random: means over blocks, with the spread of repair over blocks.
 
-    In a raced sweep the means are over the blocks drawn at random for each question of the second half,
-    and the spread is not known.
-
     Attributes:
         repair: Mean repair.
         repair_sd: Standard deviation of repair over blocks.
@@ -46,8 +43,8 @@ class RandomBlock:
     """
 
     repair: float
-    repair_sd: float | None
-    repair_quantile: float | None
+    repair_sd: float
+    repair_quantile: float
     retention: float
     net_gain: float
 
@@ -61,10 +58,8 @@ class Nulls:
         constant_position: The constant position that repairs most; None where no failure names answers.
         constant_accuracy: Highest accuracy over all questions of any constant answer or position.
         random_block: A block drawn at random.
-        max_repair: The largest repair against shuffled block labels. In a raced sweep there is no largest of
-            all blocks to test: it is the held-out repair of the one block chosen by repair on the first half,
-            against blocks drawn at random for the same questions of the second.
-        max_net_gain: The same of net gain.
+        max_repair: The largest repair against shuffled block labels.
+        max_net_gain: The largest net gain against shuffled block labels.
         n_permutations: Shuffles behind the last two.
         seed: Their seed.
     """
@@ -87,26 +82,18 @@ def measure_nulls(
     The keys are those of all questions of the task, since a constant's accuracy is over all of them. The
     two permutation tests shuffle block labels within each question; see `stats.max_null`.
     """
+    answers = constant_answers(keys, outcomes.failure_set)
+    positions = constant_positions(keys, outcomes.failure_set)
     gains, weights = outcomes.gains()
     return Nulls(
-        *best_constants(keys, outcomes.failure_set),
+        answers[0] if answers else None,
+        positions[0] if positions else None,
+        max((constant.accuracy for constant in (*answers, *positions)), default=0.0),
         random_block(outcomes),
         max_null(outcomes.failure_right, n_permutations, seed=seed),
         max_null(gains, n_permutations, seed=seed, weights=weights),
         n_permutations,
         seed,
-    )
-
-
-def best_constants(
-    keys: Mapping[str, AnswerKey], failures: FailureSet
-) -> tuple[Constant | None, Constant | None, float]:
-    """The constant answer and the constant position that repair most, and the highest accuracy of any."""
-    answers, positions = constant_answers(keys, failures), constant_positions(keys, failures)
-    return (
-        answers[0] if answers else None,
-        positions[0] if positions else None,
-        max((constant.accuracy for constant in (*answers, *positions)), default=0.0),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -94,12 +94,9 @@ class Direction:
 class CrossFitted:
     """The best block, chosen on one half and measured on the other, both ways, pooled.
 
-    A raced sweep has one direction: who was left to be asked on the second half was decided on the first,
-    so nothing chosen on the second half can be held against the first.
-
     Attributes:
-        directions: Chosen on the first half and, unless raced, chosen on the second.
-        repair: Held-out failures repaired, all directions together.
+        directions: Chosen on the first half, and on the second.
+        repair: Held-out failures repaired, both directions together.
         retention: Held-out successes kept.
         net_gain: Held-out change of accuracy over all questions.
         net_gain_interval: Its 95 percent interval (MOVER on the two Wilson intervals).
@@ -111,7 +108,7 @@ class CrossFitted:
         shrinkage: Naive best minus held-out, of what was chosen by (repair or net gain).
     """
 
-    directions: tuple[Direction, ...]
+    directions: tuple[Direction, Direction]
     repair: Share
     retention: Share
     net_gain: float
@@ -122,51 +119,9 @@ class CrossFitted:
     shrinkage: float
 
     @property
-    def layers(self) -> tuple[int, ...]:
-        """The layer that each direction chose."""
-        return tuple(direction.layer for direction in self.directions)
-
-
-@dataclass(frozen=True)
-class DroppedBlock:
-    """A block that a race dropped.
-
-    Attributes:
-        layer: Its layer.
-        site: Its site.
-        round: The round after which it was dropped, counted from 1.
-    """
-
-    layer: int
-    site: str
-    round: int
-
-
-@dataclass(frozen=True)
-class Raced:
-    """What a race left out; see `interp.probes.race.RaceRule` for the rule and its error.
-
-    Attributes:
-        n_rounds: Rounds, all on the first half of the questions.
-        z: Standard errors behind both leaders from which a block was dropped.
-        n_random: Blocks drawn at random for each question of the second half.
-        dropped: The blocks dropped, by round, then layer.
-        n_left: Blocks that were measured in full.
-        n_rows: Attempts made, controls and random blocks included.
-        n_rows_full: Attempts of the full sweep.
-        n_failures_held_out: Failures of the second half, on which the choice is measured.
-        n_successes_held_out: Successes of the second half.
-    """
-
-    n_rounds: int
-    z: float
-    n_random: int
-    dropped: tuple[DroppedBlock, ...]
-    n_left: int
-    n_rows: int
-    n_rows_full: int
-    n_failures_held_out: int
-    n_successes_held_out: int
+    def layers(self) -> tuple[int, int]:
+        """The two layers chosen."""
+        return self.directions[0].layer, self.directions[1].layer
 
 
 @dataclass(frozen=True)
@@ -182,7 +137,7 @@ class Evidence:
         n_failures_asked: Failures of the failure set.
         n_successes_asked: Successes of the failure set.
         n_unstable: Questions whose control row says otherwise than the deployed run.
-        n_blocks: Blocks silenced in turn, those that a race dropped included.
+        n_blocks: Blocks silenced in turn.
         two_options: Whether every answer is one of two, so that a flip repairs everything.
         accuracy_before: Accuracy of the deployed procedure over all questions.
         best_repair: The block that repairs most (naive maximum).
@@ -192,9 +147,6 @@ class Evidence:
         held_out_repair: The block chosen by repair, cross-fitted.
         held_out_net_gain: The block chosen by net gain, cross-fitted.
         nulls: The controls.
-        raced: What a race left out; None where every block was asked everything. In a raced sweep the best
-            blocks are the best of those left, and the choices are made on the first half and measured on
-            the second, one way.
     """
 
     rule: str
@@ -215,17 +167,10 @@ class Evidence:
     held_out_repair: CrossFitted
     held_out_net_gain: CrossFitted
     nulls: Nulls
-    raced: Raced | None = field(default=None, kw_only=True)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON value; shares are written with value and interval, NaN as None.
-
-        `raced` is there only where there was a race.
-        """
-        value = _plain(self)
-        if self.raced is None:
-            del value["raced"]
-        return value
+        """Plain JSON value; shares are written with value and interval, NaN as None."""
+        return _plain(self)
 
 
 @dataclass(frozen=True)
@@ -247,12 +192,12 @@ class Localization(Evidence):
 
     @property
     def p_max_repair(self) -> float:
-        """Permutation p-value of the largest repair; in a raced sweep see `Nulls.max_repair`."""
+        """Permutation p-value of the largest repair."""
         return self.nulls.max_repair.p
 
     @property
     def p_max_net_gain(self) -> float:
-        """Permutation p-value of the largest net gain; in a raced sweep see `Nulls.max_repair`."""
+        """Permutation p-value of the largest net gain."""
         return self.nulls.max_net_gain.p
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -31,14 +31,12 @@ class Outcomes:
         sites: The blocks, in forward order.
         control: One attempt a question, failures before successes, in the order of the failure set.
         silenced: For each of these questions, one attempt a block.
-        halves_of: The failure set whose halves count, where `failure_set` is a part of it.
     """
 
     failure_set: FailureSet
     sites: tuple[Site, ...]
     control: tuple[Attempt, ...]
     silenced: tuple[tuple[Attempt, ...], ...]
-    halves_of: FailureSet | None = None
 
     @cached_property
     def failure_right(self) -> Bool[np.ndarray, "failure block"]:
@@ -99,63 +97,22 @@ class Outcomes:
         )
 
     def _in_first(self, ids: Sequence[str]) -> Flags:
-        first, _ = (self.halves_of or self.failure_set).halves
+        first, _ = self.failure_set.halves
         return np.array([i in first for i in ids], dtype=bool)
 
 
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """The silencing attempts of a failure set as they stand in a log, complete or not.
-
-    Attributes:
-        control: By question, the attempt with nothing silenced.
-        cells: By question and site, the attempt with that block silenced.
-    """
-
-    control: Mapping[str, Attempt]
-    cells: Mapping[tuple[str, Site], Attempt]
-
-    @cached_property
-    def sites(self) -> tuple[Site, ...]:
-        """Every block that was silenced on some question, in forward order."""
-        return tuple(sorted({site for _, site in self.cells}, key=lambda site: site.order))
-
-    def outcomes(self, failures: FailureSet, sites: Sequence[Site]) -> Outcomes:
-        """Some of the blocks on every question of a failure set.
-
-        Raises:
-            BadInput: A control or one of the blocks is missing for some question.
-        """
-        ids = (*failures.failures, *failures.successes)
-        _refuse_gaps(ids, sites, self.control, self.cells)
-        return Outcomes(
-            failures,
-            tuple(sites),
-            tuple(self.control[i] for i in ids),
-            tuple(tuple(self.cells[i, site] for site in sites) for i in ids),
-        )
-
-
 def outcome_matrix(attempts: Iterable[Attempt], failures: FailureSet) -> Outcomes:
-    """Reads every block on every question off the log; see `read_grid`.
-
-    Raises:
-        BadInput: A control or a block is missing for some question, or `read_grid` refuses the rows.
-    """
-    grid = read_grid(attempts, failures)
-    return grid.outcomes(failures, grid.sites)
-
-
-def read_grid(attempts: Iterable[Attempt], failures: FailureSet) -> Grid:
     """Reads the grid off the log; other probes and other questions in it are passed over.
 
     Draw 0 of the silencing probe is the control; every other draw adds one intervention to it, and the
     site of that one is its block.
 
     Raises:
-        BadInput: A block stands twice, or a row adds anything but one intervention to its control.
+        BadInput: A control or a block is missing for some question, stands twice, or a row adds anything
+            but one intervention to its control.
     """
-    wanted = frozenset((*failures.failures, *failures.successes))
+    ids = (*failures.failures, *failures.successes)
+    wanted = frozenset(ids)
     control: dict[str, Attempt] = {}
     cells: dict[tuple[str, Site], Attempt] = {}
     rows = [row for row in attempts if row.probe == SILENCING and row.question in wanted]
@@ -175,7 +132,14 @@ def read_grid(attempts: Iterable[Attempt], failures: FailureSet) -> Grid:
         if (row.question, site) in cells:
             raise BadInput(f"{site} is silenced twice on {row.question!r}; a sweep asks each block once.")
         cells[row.question, site] = row
-    return Grid(control, cells)
+    sites = tuple(sorted({site for _, site in cells}, key=lambda site: site.order))
+    _refuse_gaps(ids, sites, control, cells)
+    return Outcomes(
+        failures,
+        sites,
+        tuple(control[i] for i in ids),
+        tuple(tuple(cells[i, site] for site in sites) for i in ids),
+    )
 
 
 def silenced_site(row: Attempt) -> Site:
@@ -197,8 +161,8 @@ def _site(line: str) -> Site:
 def _refuse_gaps(
     ids: Sequence[str],
     sites: Sequence[Site],
-    control: Mapping[str, Attempt],
-    cells: Mapping[tuple[str, Site], Attempt],
+    control: dict[str, Attempt],
+    cells: dict[tuple[str, Site], Attempt],
 ) -> None:
     if not sites:
         raise BadInput("The log has no silencing attempt at the failure set; run the sweep first.")

@@ -14,8 +14,6 @@ from interp.errors import BadFailureSet, BadInput
 from interp.localizers.answers import AnswerKey, AnswerShift, answer_keys, answer_shift
 from interp.localizers.localization import Block, Share
 from interp.localizers.outcomes import Outcomes, outcome_matrix
-from interp.localizers.raced import raced_sweep
-from interp.probes.race import RaceRule
 from interp.question import Attempt, FailureSet, Question
 from interp.stats import mover
 
@@ -40,15 +38,8 @@ COLUMNS = (
 _GOLD_SHARES = ("answer_share_gold", "position_share_gold")
 
 
-DROPPED = "dropped_in_round"
-"""Column that only the table of a raced sweep has: the round, or null for a block that is left."""
-
-
 def repair_table(
-    attempts: Iterable[Attempt],
-    questions: Sequence[Question],
-    failures: FailureSet,
-    rule: RaceRule | None = None,
+    attempts: Iterable[Attempt], questions: Sequence[Question], failures: FailureSet
 ) -> pl.DataFrame:
     """One row a block, the block that repairs most first (then by net gain, then by layer).
 
@@ -57,10 +48,6 @@ def repair_table(
     of accuracy over all questions, and `accuracy_after`; repair and net gain on each half of the questions
     (null where a half has none); commonest answer and commonest position with their shares before and
     after (see `AnswerShift`); `n_unreadable_before`, `n_unreadable_after`.
-
-    With the rule of a race, there is also `dropped_in_round`. Blocks that are left come first; those dropped
-    follow, the longest in the race first, each measured on the questions that it was asked before it was
-    dropped or when it was drawn at random.
 
     Reference:
         "Reachability Is Not Realization: Tracing the Sources of LLM Benchmark Gains", arXiv 2608.03219
@@ -72,17 +59,12 @@ def repair_table(
     """
     import polars as pl
 
-    checked, keys = check_failure_set(failures, questions, least=1), answer_keys(questions)
-    if rule is None:
-        return pl.DataFrame(_rows(outcome_matrix(attempts, checked), keys), schema=_schema(), orient="row")
-    sweep = raced_sweep(attempts, checked, rule)
-    rows = [row | {DROPPED: None} for row in _rows(sweep.left, keys)]
-    last_first: list[tuple[int, tuple[float, float, int], dict[str, Any]]] = []
-    for drop, outcomes in zip(sweep.raced.dropped, sweep.dropped, strict=True):
-        key = ranking_key(measure_blocks(outcomes)[0])
-        last_first.append((-drop.round, key, _rows(outcomes, keys)[0] | {DROPPED: drop.round}))
-    rows += [row for *_, row in sorted(last_first, key=lambda found: found[:2])]
-    return pl.DataFrame(rows, schema={**_schema(), DROPPED: pl.Int64}, orient="row")
+    outcomes = outcome_matrix(attempts, check_failure_set(failures, questions, least=1))
+    blocks = measure_blocks(outcomes)
+    shifts = answer_shifts(outcomes, answer_keys(questions))
+    rows = [_row(outcomes, i, block, shifts[i]) for i, block in enumerate(blocks)]
+    order = sorted(range(len(rows)), key=lambda i: ranking_key(blocks[i]))
+    return pl.DataFrame([rows[i] for i in order], schema=_schema(), orient="row")
 
 
 def check_failure_set(failures: FailureSet, questions: Sequence[Question], *, least: int) -> FailureSet:
@@ -108,13 +90,6 @@ def check_failure_set(failures: FailureSet, questions: Sequence[Question], *, le
 def ranking_key(block: Block) -> tuple[float, float, int]:
     """Sort key of the ranking: repair, then net gain, both descending, then layer."""
     return -block.repair.value, -block.net_gain, block.layer
-
-
-def best_blocks(blocks: Sequence[Block]) -> tuple[int, int]:
-    """Places of the block that repairs most and of the one that gains most; ties go by `ranking_key`."""
-    places = range(len(blocks))
-    by_repair = min(places, key=lambda i: ranking_key(blocks[i]))
-    return by_repair, min(places, key=lambda i: (-blocks[i].net_gain, *ranking_key(blocks[i])))
 
 
 def repair_and_retention(
@@ -154,13 +129,6 @@ def measure_blocks(outcomes: Outcomes) -> list[Block]:
 def answer_shifts(outcomes: Outcomes, keys: Mapping[str, AnswerKey]) -> list[AnswerShift]:
     """What each block does to the answers, in forward order."""
     return [answer_shift(outcomes.control, column, keys) for column in zip(*outcomes.silenced, strict=True)]
-
-
-def _rows(outcomes: Outcomes, keys: Mapping[str, AnswerKey]) -> list[dict[str, Any]]:
-    """Rows of the table in the order of the ranking."""
-    blocks, shifts = measure_blocks(outcomes), answer_shifts(outcomes, keys)
-    order = sorted(range(len(blocks)), key=lambda i: ranking_key(blocks[i]))
-    return [_row(outcomes, i, blocks[i], shifts[i]) for i in order]
 
 
 def _row(outcomes: Outcomes, i: int, block: Block, shift: AnswerShift) -> dict[str, Any]:

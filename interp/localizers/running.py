@@ -34,14 +34,12 @@ class RunningRepair:
     def best(self) -> tuple[int, int, int] | None:
         """The block that repairs most so far: layer, failures repaired, failures it was tried on.
 
-        None while none was tried; ties go to the block tried more often, then to the lower layer. A block
-        that falls behind in tries was dropped by a race, and is passed over.
+        None while none was tried; ties go to the block tried more often, then to the lower layer.
         """
         if not self._tried:
             return None
         tried, repaired = self._tried, self._repaired
-        in_race = [layer for layer in tried if tried[layer] >= max(tried.values()) - 1]
-        layer = min(in_race, key=lambda layer: (-repaired[layer] / tried[layer], -tried[layer], layer))
+        layer = min(tried, key=lambda layer: (-repaired[layer] / tried[layer], -tried[layer], layer))
         return layer, repaired[layer], tried[layer]
 
     def __str__(self) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from interp.localizers import conclusion as rules
 from interp.localizers.chance import Constant
 from interp.localizers.localization import Block, CrossFitted, Evidence, Finding, Localization
-from interp.localizers.race_words import race_words
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
@@ -24,8 +23,7 @@ def conclude(evidence: Evidence) -> Localization:
         Finding.BREAKS_AS_MUCH: _breaks_as_much,
         Finding.UNCONFIRMED: _unconfirmed,
     }[finding]
-    headline, *reasons = says(evidence)
-    sentences = (headline, *race_words(evidence), *reasons, *_controls(evidence), *_caveats(evidence))
+    sentences = (*says(evidence), *_controls(evidence), *_caveats(evidence))
     return Localization(**vars(evidence), finding=finding, sentences=sentences)
 
 
@@ -51,7 +49,7 @@ def _repairs(e: Evidence) -> list[str]:
     else:
         said = [
             f"Silencing a block helps: held out, the choice by net gain repairs {shares}.",
-            f"{_choosers(held_out)} {_halves(held_out)}; over all questions asked {_name(best)} gains most.",
+            f"The halves choose {_halves(held_out)}; over all questions asked {_name(best)} gains most.",
             f"{_measured(best)}.",
         ]
     said.append(
@@ -64,18 +62,12 @@ def _repairs(e: Evidence) -> list[str]:
 
 
 def _no_repair(e: Evidence) -> list[str]:
-    if e.raced is not None:
-        said = (
-            f"No block is shown to repair more than one drawn at random: held out, "
-            f"{_halves(e.held_out_repair)} repairs {e.held_out_repair.repair} of the failures "
-            f"({format_p(e.nulls.max_repair.p)})."
-        )
-    else:
-        said = (
-            f"No block repairs more than chance: the best of {e.n_blocks}, {_name(e.best_repair)}, repairs "
-            f"{e.best_repair.repair} of the failures ({format_p(e.nulls.max_repair.p)})."
-        )
-    return [said, _smallest_visible(e), _most(e)]
+    return [
+        f"No block repairs more than chance: the best of {e.n_blocks}, {_name(e.best_repair)}, repairs "
+        f"{e.best_repair.repair} of the failures ({format_p(e.nulls.max_repair.p)}).",
+        _smallest_visible(e),
+        _most(e),
+    ]
 
 
 def _answer_shift(e: Evidence) -> list[str]:
@@ -99,9 +91,8 @@ def _headline(e: Evidence) -> str:
     """The block that repairs most in a few words; its intervals follow in the next sentence."""
     best = e.best_repair
     joint = "and" if best.net_gain > 0 else "but"
-    among = "" if e.raced is None else f"Of the {_count(e.raced.n_left, 'block')} left by the race, "
     return (
-        f"{among}{_name(best)} repairs most, {best.repair.value:.2f} of the failures, {joint} keeps "
+        f"{_name(best)} repairs most, {best.repair.value:.2f} of the failures, {joint} keeps "
         f"{best.retention.value:.2f} of the successes"
     )
 
@@ -126,10 +117,7 @@ def _no_block(e: Evidence) -> list[str]:
         f"{held_out.retention}, net gain {_gain(held_out)}."
     )
     if not rules.gain_beats_chance(e):
-        if e.raced is None:
-            said.append(f"The highest of {e.n_blocks} net gains is within what shuffled blocks give.")
-        else:
-            said.append("That net gain is within what blocks drawn at random give on the same questions.")
+        said.append(f"The highest of {e.n_blocks} net gains is within what shuffled blocks give.")
     if not rules.beats_constants(e):
         said.append(
             f"A constant reaches an accuracy of {e.nulls.constant_accuracy:.2f} without the question."
@@ -166,18 +154,11 @@ def _shift(e: Evidence) -> list[str]:
 
 def _controls(e: Evidence) -> list[str]:
     nulls, random, held_out = e.nulls, e.nulls.random_block, e.held_out_repair
-    p_values = format_p(nulls.max_repair.p), format_p(nulls.max_net_gain.p)
-    said = [f"Held out, the choice by repair ({_halves(held_out)}) repairs {held_out.repair}."]
-    if e.raced is None:
-        said.append(
-            f"Against the best of {e.n_blocks} shuffled blocks: largest repair {p_values[0]}, "
-            f"largest net gain {p_values[1]}; a random block repairs {random.repair:.2f}."
-        )
-    else:
-        said.append(
-            f"Against blocks drawn at random on the same held-out questions: the choice by repair "
-            f"{p_values[0]}, by net gain {p_values[1]}; a random block repairs {random.repair:.2f}."
-        )
+    said = [
+        f"Held out, the choice by repair ({_halves(held_out)}) repairs {held_out.repair}.",
+        f"Against the best of {e.n_blocks} shuffled blocks: largest repair {format_p(nulls.max_repair.p)}, "
+        f"largest net gain {format_p(nulls.max_net_gain.p)}; a random block repairs {random.repair:.2f}.",
+    ]
     constants = [c for c in (nulls.constant_answer, nulls.constant_position) if c is not None]
     if constants:
         constant = max(constants, key=lambda c: c.repair)
@@ -217,11 +198,6 @@ def _caveats(e: Evidence) -> list[str]:
 
 def _smallest_visible(e: Evidence) -> str:
     quantile = e.nulls.max_repair.quantile
-    if e.raced is not None:
-        return (
-            f"On {_count(e.raced.n_failures_held_out, 'held-out failure')} the choice has to repair more "
-            f"than {quantile:.2f} to stand out from blocks drawn at random."
-        )
     sample = f"{_count(e.n_failures_asked, 'failure')} and {_count(e.n_blocks, 'block')}"
     if quantile >= 1:
         return f"With {sample}, not even a block that repairs everything would stand out."
@@ -238,12 +214,9 @@ def _gain(measured: Block | CrossFitted) -> str:
 
 
 def _halves(held_out: CrossFitted) -> str:
-    """The block that both halves choose, or the two that they choose; of a race, the first half's."""
-    return " and ".join(f"MLP {layer}" for layer in dict.fromkeys(held_out.layers))
-
-
-def _choosers(held_out: CrossFitted) -> str:
-    return "The halves choose" if len(held_out.directions) > 1 else "The first half chooses"
+    """The block that both halves choose, or the two that they choose."""
+    first, second = held_out.layers
+    return f"MLP {first}" if first == second else f"MLP {first} and MLP {second}"
 
 
 def _constant(constant: Constant) -> str:

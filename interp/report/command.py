@@ -37,8 +37,6 @@ def command_of(plan: Mapping[str, Any], out: str, probes: Sequence[str] = ()) ->
     for option, (value, usual) in {**own, **_asked_options(plan, known)}.items():
         if value != usual:
             words += [option, str(value)]
-    if "race" in plan:
-        words.append("--race")
     asked = Procedure.from_json(plan["procedure"])
     for edit in asked.interventions:
         words += ["--edit", str(edit)]

@@ -188,7 +188,6 @@ class PageContent:
         plan: The run's plan.
         environment: The run's environment.
         files: Name and description of the files beside the page.
-        raced: What a race left out of the table of blocks; nothing where there was none.
     """
 
     template: ClassVar[str] = "page.html"
@@ -212,4 +211,3 @@ class PageContent:
     plan: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[tuple[str, str], ...] = ()
-    raced: str = ""

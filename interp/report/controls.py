@@ -6,8 +6,7 @@ import math
 
 from interp.figures import theme
 from interp.localizers.chance import Constant, Nulls
-from interp.localizers.localization import Block, CrossFitted, Localization, Raced, Share
-from interp.localizers.race_words import race_error
+from interp.localizers.localization import Block, CrossFitted, Localization, Share
 from interp.localizers.sentences import format_p
 from interp.report.content import Compared, Control, Measure
 from interp.report.rows import ordinal
@@ -21,7 +20,7 @@ def control_rows(localization: Localization) -> tuple[Control, ...]:
         Control(
             "Naive maximum",
             f"MLP {best.layer}: {best.repair}",
-            f"The largest repair of {_among(localization)}, on the failures that chose it: too high.",
+            f"The largest repair of {localization.n_blocks} blocks, on the failures that chose it: too high.",
         ),
         _cross_fitted("Held out, chosen by repair", localization.held_out_repair),
         _cross_fitted("Held out, chosen by net gain", localization.held_out_net_gain),
@@ -30,24 +29,17 @@ def control_rows(localization: Localization) -> tuple[Control, ...]:
             f"MLP {gains.layer}: {gain}",
             f"Estimated change of accuracy over all {localization.n_questions} questions, naive as well.",
         ),
-        *_race(localization),
-        *_chance(localization.nulls, localization.raced),
+        *_chance(localization.nulls),
     )
 
 
 def fact_rows(localization: Localization) -> tuple[tuple[str, str], ...]:
     """The key numbers under the headline."""
-    raced = localization.raced
     return (
         ("Questions asked", str(localization.n_questions)),
         ("Deployed accuracy", theme.fraction(localization.accuracy_before)),
         ("Failures asked", f"{localization.n_failures_asked} of {localization.n_failures}"),
         ("Successes asked", f"{localization.n_successes_asked} of {localization.n_successes}"),
-        *(
-            []
-            if raced is None
-            else [("Left by the race", f"{raced.n_left} of {localization.n_blocks} blocks")]
-        ),
     )
 
 
@@ -68,8 +60,7 @@ def compared_rows(localization: Localization) -> tuple[Compared, ...]:
         gain = constant.accuracy - before
         rows.append(_null(f"Always {says}", "a constant", constant.repair, constant.retention, gain, before))
     block = nulls.random_block
-    role = "mean of all" if localization.raced is None else "drawn for each held-out question"
-    rows.append(_null("Random block", role, block.repair, block.retention, block.net_gain, before))
+    rows.append(_null("Random block", "mean of all", block.repair, block.retention, block.net_gain, before))
     return tuple(rows)
 
 
@@ -108,70 +99,38 @@ def _measure(share: Share) -> Measure:
 
 
 def _halves(found: CrossFitted) -> str:
-    """The block that both halves choose, or the two that they choose; of a race, the first half's."""
-    return ", ".join(f"MLP {layer}" for layer in dict.fromkeys(found.layers))
+    """The block that both halves choose, or the two that they choose."""
+    first, second = found.layers
+    return f"MLP {first}" if first == second else f"MLP {first}, MLP {second}"
 
 
 def _says(constant: Constant) -> str:
     return f"the {ordinal(constant.says)}" if isinstance(constant.says, int) else f'"{constant.says}"'
 
 
-def _among(localization: Localization) -> str:
-    raced = localization.raced
-    return (
-        f"{localization.n_blocks} blocks" if raced is None else f"the {raced.n_left} blocks left by the race"
-    )
-
-
-def _race(localization: Localization) -> tuple[Control, ...]:
-    """What the race left out, and what it may have missed."""
-    raced = localization.raced
-    if raced is None:
-        return ()
-    value = f"{len(raced.dropped)} of {localization.n_blocks} dropped"
-    about = f"{raced.n_rows} of {raced.n_rows_full} rows asked, {raced.n_rounds} rounds on the first half"
-    return (Control("Race", value, f"{about}. {race_error(raced)}"),)
-
-
 def _cross_fitted(label: str, found: CrossFitted) -> Control:
-    one_way = len(found.directions) == 1
-    ways = (
-        "the first half, measured on the second, one way"
-        if one_way
-        else "one half, measured on the other, both ways"
-    )
     return Control(
         label,
         f"{_halves(found)}: {found.repair}",
-        f"Chosen on {ways}: keeps {found.retention}, net gain "
+        f"Chosen on one half, measured on the other, both ways: keeps {found.retention}, net gain "
         f"{theme.signed(found.net_gain)} {_signed_interval(found.net_gain_interval)}; "
         f"the choice alone had added {theme.signed(found.shrinkage)}.",
     )
 
 
-def _chance(nulls: Nulls, raced: Raced | None) -> tuple[Control, ...]:
+def _chance(nulls: Nulls) -> tuple[Control, ...]:
     shuffles = f"{nulls.n_permutations:,} shuffles of the block labels within each question"
-    what, gives = "Largest", "a best block of"
-    if raced is not None:
-        shuffles += f" of the second half, between the choice and {raced.n_random} blocks drawn at random"
-        what, gives = "Held-out", "it"
     answer, position, block = nulls.constant_answer, nulls.constant_position, nulls.random_block
-    spread = (
-        f"(standard deviation {theme.fraction(block.repair_sd)}, 95% of blocks below "
-        f"{theme.fraction(block.repair_quantile)})"
-        if raced is None
-        else "for each question of the second half"
-    )
     return (
         Control(
-            f"{what} repair against chance",
+            "Largest repair against chance",
             format_p(nulls.max_repair.p),
-            f"{shuffles}; luck alone gives {gives} {theme.fraction(nulls.max_repair.mean)}.",
+            f"{shuffles}; luck alone gives a best block of {theme.fraction(nulls.max_repair.mean)}.",
         ),
         Control(
-            f"{what} net gain against chance",
+            "Largest net gain against chance",
             format_p(nulls.max_net_gain.p),
-            f"{shuffles}; luck alone gives {gives} {theme.signed(nulls.max_net_gain.mean)}.",
+            f"{shuffles}; luck alone gives a best block of {theme.signed(nulls.max_net_gain.mean)}.",
         ),
         Control("Constant answer", _repair_of(answer), _constant(answer, "the same answer")),
         Control(
@@ -180,7 +139,9 @@ def _chance(nulls: Nulls, raced: Raced | None) -> tuple[Control, ...]:
         Control(
             "Random block",
             theme.fraction(block.repair),
-            f"Mean repair of a block drawn at random {spread}; it keeps {theme.fraction(block.retention)}.",
+            f"Mean repair of a block drawn at random (standard deviation {theme.fraction(block.repair_sd)}, "
+            f"95% of blocks below {theme.fraction(block.repair_quantile)}); "
+            f"it keeps {theme.fraction(block.retention)}.",
         ),
     )
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from interp.localized import LocalizeRun
-from interp.localizers.localization import Localization
-from interp.localizers.outcomes import Outcomes
+from interp.localizers.outcomes import Outcomes, outcome_matrix
 from interp.question import Attempt, Outcome, Question
 from interp.report.command import command_of
 from interp.report.content import BlockAnswer, Example, PageContent
@@ -34,7 +33,7 @@ def page_content(localized: LocalizeRun) -> PageContent:
     """Everything that the page of a run shows."""
     plan, found = localized.run.plan, localized.localization
     model, task = plan["model"]["name"], plan["task"]["name"]
-    outcomes = localized.outcomes
+    outcomes = outcome_matrix(localized.run.attempts, localized.failure_set)
     layers = list(dict.fromkeys([found.best_repair.layer, found.best_net_gain.layer]))
     return PageContent(
         title=f"{model} on {task}",
@@ -55,18 +54,6 @@ def page_content(localized: LocalizeRun) -> PageContent:
         plan=plan,
         environment=localized.run.environment,
         files=FILES,
-        raced=_raced(found),
-    )
-
-
-def _raced(found: Localization) -> str:
-    """What the table of blocks says of a race."""
-    if found.raced is None:
-        return ""
-    return (
-        f"Raced: the first {found.raced.n_left} were asked everything and can be marked. Those that were "
-        "dropped stand below, the last dropped first, with what they showed on fewer questions: those before "
-        "they were dropped, and those of the second half for which they were drawn at random."
     )
 
 

@@ -21,7 +21,7 @@ from plotly.offline import get_plotlyjs
 from interp.errors import BadInput, RunUnwritable
 from interp.figures import theme
 from interp.report.content import Example, PageContent, QuestionsContent
-from interp.report.rows import HEADINGS, RACED_HEADINGS, repair_rows
+from interp.report.rows import HEADINGS, repair_rows
 
 _HERE = Path(__file__).parent
 _PADDING = 12
@@ -86,7 +86,7 @@ def _own(content: PageContent | QuestionsContent) -> dict[str, Any]:
         data = {"rows": content.questions, "filters": content.filters}
         return {"data": _json(data), **_shared("page.js", "questions.js")}
     return {
-        "headings": RACED_HEADINGS if "dropped_in_round" in content.repair.columns else HEADINGS,
+        "headings": HEADINGS,
         "rows": repair_rows(content.repair),
         "columns": _example_columns(content.examples),
         **_shared("page.js"),

@@ -52,12 +52,8 @@ HEADINGS = (
 """Heading and explanation of each column behind the block."""
 
 
-RACED_HEADINGS = (("Asked", "failures and successes that it was asked, and when it was dropped"), *HEADINGS)
-"""The same for a raced run."""
-
-
 def repair_rows(repair: pl.DataFrame) -> list[Row]:
-    """Rows for the page, in the order of the table; of a raced run, with the cell of `RACED_HEADINGS`.
+    """Rows for the page, in the order of the table.
 
     Raises:
         BadInput: The table has no row.
@@ -71,17 +67,6 @@ def repair_rows(repair: pl.DataFrame) -> list[Row]:
 
 
 def _cells(row: dict[str, Any]) -> tuple[Cell, ...]:
-    return (_asked(row), *_measures(row)) if "dropped_in_round" in row else _measures(row)
-
-
-def _asked(row: dict[str, Any]) -> Cell:
-    dropped = row["dropped_in_round"]
-    note = "in full" if dropped is None else f"dropped in round {dropped}"
-    counts = row["n_failures"], row["n_successes"]
-    return Cell(f"{counts[0]} + {counts[1]}", note=note, value=sum(counts))
-
-
-def _measures(row: dict[str, Any]) -> tuple[Cell, ...]:
     halves = f"{theme.fraction(row['repair_first_half'])} / {theme.fraction(row['repair_second_half'])}"
     unreadable = f"{row['n_unreadable_before']} → {row['n_unreadable_after']}"
     return (

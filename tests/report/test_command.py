@@ -6,7 +6,6 @@ import shlex
 from dataclasses import replace
 
 from interp.jobs.localizing import LocalizePlan
-from interp.probes.race import RaceRule
 from interp.report.command import command_of
 from interp.tasks.load import load_task
 
@@ -24,7 +23,6 @@ def plan_of(task, asked=None, rule="wrong"):
         "seed": asked.seed,
         "max_failures": asked.max_failures,
         "max_successes": asked.max_successes,
-        **({"race": RaceRule().to_json()} if asked.race else {}),
     }
 
 
@@ -33,12 +31,6 @@ def test_defaults_are_left_out():
     assert command_of(plan_of(task), "runs/a b") == (
         "interp localize smollm2 --task comparison --out 'runs/a b' --n 40"
     )
-
-
-def test_a_race_is_asked_for_again():
-    task = load_task("comparison", n=40)
-    words = shlex.split(command_of(plan_of(task, LocalizePlan(race=True, seed=2)), "runs/a"))
-    assert words[-3:] == ["--seed", "2", "--race"]
 
 
 def test_what_differs_is_named():
